@@ -2,7 +2,7 @@
 """Checks the rooms of src/ and draws them.
 
 usage: house.py check        each include points down the order below, no two folders include each other, no folder holds too many files, no two types
-                             of a namespace have one name;
+                             of a namespace have one name, nor two headers, nor a type of rlx and another one;
                              a claim is named by one file outside of its folder, a device by its registration; the table of a language like C is short
        house.py draw FILE    writes the picture of the rooms, docs/house.svg
 
@@ -25,8 +25,10 @@ MOST_FILES = 30
 # Where devices are registered; the CPU also is the host, whose part of a run is in these files.
 DEVICES = "src/runtime/device.cpp"
 HOST = [*(f"src/runtime/{name}" for name in "executable.h prepared.h reports/trace.cpp run.cpp run.h session.cpp".split()),
-        "tools/reports/profile.h", "tools/reports/work.h"]
+        "tools/reports/profile.h", "tools/reports/workload.h"]
 MOST_DIALECT_LINES = 120
+# Namespaces in which a type has the name that it has in another language or library.
+FOREIGN_WORDS = ["rlx::jinja", "rlx::json", "rlx::grammar", "rlx::coreml", "rlx::mlx"]
 INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.M)
 # The begin and the end of a namespace, and a type that is defined in one.
 SCOPE = re.compile(r"^(?:namespace (?P<begin>[\w:]*) ?\{|(?P<end>\})  // namespace.*|(?:struct|class|enum class|union) (?:alignas\(\w+\) )?"
@@ -122,21 +124,51 @@ def private_in_public():
                 yield f"{path.relative_to(ROOT)} includes {name} (allowed: public headers)"
 
 
+def types_of(path):
+    """The namespace and the name of each type that a file shows to others."""
+    scope = []
+    for found in SCOPE.finditer((ROOT / path).read_text(encoding="utf-8")):
+        if found["begin"] is not None:
+            scope.append(found["begin"])
+        elif found["end"]:
+            scope.pop()
+        elif "" not in scope:
+            yield "::".join(scope), found["type"]
+
+
 def twice_named(files):
     """Two types of one name in one namespace: each file compiles, and what is linked takes members of one for those of the other."""
-    homes = {}
+    homes = collections.defaultdict(list)
     for path in files:
-        scope = []
-        for found in SCOPE.finditer((ROOT / path).read_text(encoding="utf-8")):
-            if found["begin"] is not None:
-                scope.append(found["begin"])
-            elif found["end"]:
-                scope.pop()
-            elif "" not in scope:
-                homes.setdefault("::".join([*scope, found["type"]]), []).append(str(path))
+        for scope, name in types_of(path):
+            homes[f"{scope}::{name}"].append(str(path))
     for name, where in sorted(homes.items()):
         if len(where) > 1:
             yield f"{name} is defined in {' and '.join(where)}"
+
+
+def hidden_types(headers):
+    """A type of a namespace inside of rlx that has the name of one of rlx: there, the name means something else than everywhere."""
+    homes = collections.defaultdict(list)
+    for path in headers:
+        for scope, name in types_of(path):
+            homes[name].append((scope, path))
+    for name, where in sorted(homes.items()):
+        everywhere = [path for scope, path in where if scope == "rlx"]
+        for scope, path in where:
+            if everywhere and scope.startswith("rlx::") and scope not in FOREIGN_WORDS:
+                yield f"{path}: {scope}::{name} has the name of a type of rlx ({everywhere[0]})"
+
+
+def headers_of_one_name(headers):
+    """Headers of one name, but for those that one device has as another one does."""
+    homes = collections.defaultdict(list)
+    for path in headers:
+        if path.parts[0] in ("src", "tools") and path.name != "claim.h":
+            homes[path.name].append(path)
+    for name, where in sorted(homes.items()):
+        if len({"a device" if "backends" in path.parts else path for path in where}) > 1:
+            yield f"{name} is the name of {' and '.join(map(str, where))}"
 
 
 def rounded(count, digits):
@@ -204,7 +236,9 @@ def main(command, *arguments):
         return
     headers = [path.relative_to(ROOT) for path in sorted((ROOT / "include").rglob("*.h"))]
     faults = [*upward(edges), *mutual(edges), *crowded(), *claims_named_outside(files, edges), *devices_named_outside(edges),
-              *long_dialects(), *private_in_public(), *twice_named([*files, *headers])]
+              *long_dialects(), *private_in_public(), *twice_named([*files, *headers]),
+              *hidden_types([*(path for path in files if path.suffix == ".h"), *headers]),
+              *headers_of_one_name(path for path in files if path.suffix == ".h")]
     print("\n".join(faults) if faults else f"house: {len(files)} files and {len(edges)} includes in order")
     sys.exit(1 if faults else 0)
 

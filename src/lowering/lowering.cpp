@@ -7,7 +7,7 @@
 #include "lowering/claim.h"
 #include "lowering/one_row.h"
 #include "lowering/outputs.h"
-#include "lowering/parts.h"
+#include "lowering/split_at_guards.h"
 #include "ops/scalar/reinterpret.h"
 
 namespace rlx {

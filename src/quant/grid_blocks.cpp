@@ -250,7 +250,7 @@ template <class Scheme, class Group, class PutScale, class PutGroup>
 void encode_points(const float* values, const float* importance, std::byte* blocks, std::int64_t count, const OddScales& scales,
                    float fraction, PutScale put_scale, PutGroup put_group) {
   constexpr int groups = Scheme::values / Group::size;
-  encode_steps<Scheme, 1>(values, importance, blocks, count, [&](Step<Scheme, 1>& block) {
+  encode_steps<Scheme, 1>(values, importance, blocks, count, [&](BlockStep<Scheme, 1>& block) {
     OddlyScaled<Group, groups> scaled;
     scaled.load(block.x, block.w, scales);
     const auto rounded = [&](float unit) { return block.inside(0, f16_value(block.f16_of(0, unit / fraction))) * fraction; };

@@ -18,7 +18,7 @@ namespace {
 
 /// One block a lane.
 template <class Scheme>
-using Blocks = Step<Scheme, lanes>;
+using Blocks = BlockStep<Scheme, lanes>;
 
 template <class Scheme>
 Tile<Scheme::values> tile_of(const Blocks<Scheme>& step) {

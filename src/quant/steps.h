@@ -39,7 +39,7 @@ inline int exponent_of(std::string_view format, const float* values, std::int64_
 /// Blocks of a row beside each other. Values are divided by 2^exponent of their block, which brings them into (-1, 1), and dropped where
 /// their squares would not matter; weights are relative to the block's mean and never 0, so that also what nobody weighs is near.
 template <class Scheme, int count>
-struct Step {
+struct BlockStep {
   static constexpr int values = static_cast<int>(Scheme::values);
 
   alignas(sizeof(Lanes)) float x[count * values];
@@ -96,7 +96,7 @@ struct Step {
 /// Encodes a row, `blocks_at_once` blocks at a time: encode(step) fills the step's bytes.
 template <class Scheme, int blocks_at_once, class Encode>
 void encode_steps(const float* row, const float* importance, std::byte* blocks, std::int64_t count, Encode encode) {
-  Step<Scheme, blocks_at_once> step;
+  BlockStep<Scheme, blocks_at_once> step;
   const std::int64_t all_blocks = count / Scheme::values;
   for (std::int64_t first = 0; first < all_blocks; first += blocks_at_once) {
     const int present = static_cast<int>(std::min<std::int64_t>(blocks_at_once, all_blocks - first));

@@ -16,7 +16,7 @@ namespace rlx::quant {
 namespace {
 
 template <class Scheme>
-using Block = Step<Scheme, 1>;
+using Block = BlockStep<Scheme, 1>;
 
 /// The groups of a block: group g is lane g % lanes of tile g / lanes.
 template <class Scheme>
@@ -236,7 +236,7 @@ void IQ4_XS::encode(const float* values, const float* importance, std::byte* blo
 
 void Q8_K::encode(const float* values, const float* importance, std::byte* blocks, std::int64_t count) {
   using Bytes = Integers<-127, 127>;
-  encode_steps<Q8_K, lanes>(values, importance, blocks, count, [&](Step<Q8_K, lanes>& step) {
+  encode_steps<Q8_K, lanes>(values, importance, blocks, count, [&](BlockStep<Q8_K, lanes>& step) {
     Tile<Q8_K::values> tile;
     tile.load(step.x, step.w);
     const Lanes scale = search_scale<Bytes>(tile, {0.985f, 0.002f, 10}), inverse_scale = inverse(scale);

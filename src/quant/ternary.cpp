@@ -14,7 +14,7 @@ namespace {
 
 /// Calls put_code(block, j, code) for the codes 0, 1, 2 of every element.
 template <class Scheme, class PutCode>
-void encode_ternary(Step<Scheme, lanes>& step, PutCode put_code) {
+void encode_ternary(BlockStep<Scheme, lanes>& step, PutCode put_code) {
   using Ternary = Integers<-1, 1>;
   Tile<Scheme::values> tile;
   tile.load(step.x, step.w);
@@ -30,7 +30,7 @@ void encode_ternary(Step<Scheme, lanes>& step, PutCode put_code) {
 }  // namespace
 
 void TQ1_0::encode(const float* values, const float* importance, std::byte* blocks, std::int64_t count) {
-  encode_steps<TQ1_0, lanes>(values, importance, blocks, count, [](Step<TQ1_0, lanes>& step) {
+  encode_steps<TQ1_0, lanes>(values, importance, blocks, count, [](BlockStep<TQ1_0, lanes>& step) {
     int digits[lanes][codes_bytes] = {};
     encode_ternary(step, [&](int block, int j, int code) {
       digits[block][byte_of(j)] += code * powers[powers.size() - 1 - static_cast<std::size_t>(digit_of(j))];
@@ -45,7 +45,7 @@ void TQ1_0::encode(const float* values, const float* importance, std::byte* bloc
 }
 
 void TQ2_0::encode(const float* values, const float* importance, std::byte* blocks, std::int64_t count) {
-  encode_steps<TQ2_0, lanes>(values, importance, blocks, count, [](Step<TQ2_0, lanes>& step) {
+  encode_steps<TQ2_0, lanes>(values, importance, blocks, count, [](BlockStep<TQ2_0, lanes>& step) {
     encode_ternary(step, [&](int block, int j, int code) { step.put_code(block, j, code); });
   });
 }

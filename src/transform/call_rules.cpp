@@ -107,7 +107,7 @@ std::vector<ValueId> contractions(const Graph& graph) {
 
 std::vector<Dual> run_keeping(GraphData& target, const Graph& program, const std::vector<Dual>& operands, const std::vector<ValueId>& keep,
                               const std::map<ValueId, Value>& known, Values& kept) {
-  ForwardPass pass(program.data(), target, Mode::reverse);
+  ForwardPass pass(program.data(), target, PassMode::reverse);
   for (std::size_t i = 0; i < operands.size(); ++i) pass.bind(program.inputs()[i].second.id(), operands[i]);
   pass.reuse(known);
   const std::vector<ValueId> outputs = output_ids(program);
@@ -145,12 +145,12 @@ std::vector<Dual> by_recomputation(GraphData& target, const Call& op, const Valu
 
 }  // namespace
 
-std::vector<Dual> differentiate_call(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode) {
+std::vector<Dual> differentiate_call(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode) {
   const Call op = Op<Call>::from(attrs);
   const Values x = primals_of(operands), dx = tangents_of(operands);
-  if (op.forward_rule && mode == Mode::reverse) return by_vjp_rule(target, op, x, dx);
+  if (op.forward_rule && mode == PassMode::reverse) return by_vjp_rule(target, op, x, dx);
   if (op.jvp_rule) return by_jvp_rule(target, op, x, dx);
-  if (op.save != Save::everything && mode == Mode::reverse) return by_recomputation(target, op, x, dx);
+  if (op.save != Save::everything && mode == PassMode::reverse) return by_recomputation(target, op, x, dx);
   return push_forward(target, *op.function, operands, mode);
 }
 

@@ -24,7 +24,7 @@ Region forward_branch(const Graph& branch, const std::vector<bool>& active, cons
   return closed_region(branch.name(), types, [&](const Values& in) {
     Reader reader(in);
     const Values x = reader.take(active.size());
-    const std::vector<Dual> y = push_forward(in[0].graph(), branch, zip_duals(x, reader.spread(active)), Mode::forward);
+    const std::vector<Dual> y = push_forward(in[0].graph(), branch, zip_duals(x, reader.spread(active)), PassMode::forward);
     Values results = primals_of(y);
     for (std::size_t i = 0; i < y.size(); ++i)
       if (varying[i]) results.push_back(materialized(in[0].graph(), y[i].tangent, y[i].primal.type()));
@@ -36,7 +36,7 @@ std::vector<Dual> forward_cond(const Cond& op, const Values& x, const Values& dx
   const std::span<const Value> operands = std::span(x).subspan(1), tangents = std::span(dx).subspan(1);
   const std::vector<bool> active = has_tangent(zip_duals({operands.begin(), operands.end()}, {tangents.begin(), tangents.end()}));
   const std::vector<bool> varying =
-      either(varying_outputs(*op.then, active, Mode::forward), varying_outputs(*op.otherwise, active, Mode::forward));
+      either(varying_outputs(*op.then, active, PassMode::forward), varying_outputs(*op.otherwise, active, PassMode::forward));
   Values all = x;
   for (Value v : chosen(tangents, active)) all.push_back(v);
   const Values results = make_cond({forward_branch(*op.then, active, varying), forward_branch(*op.otherwise, active, varying)}, all);
@@ -79,10 +79,10 @@ std::vector<Dual> reverse_cond(const Cond& op, const Values& x, const Values& dx
 
 }  // namespace
 
-std::vector<Dual> differentiate_cond(GraphData&, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode) {
+std::vector<Dual> differentiate_cond(GraphData&, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode) {
   const Cond op = Op<Cond>::from(attrs);
   const Values x = primals_of(operands), dx = tangents_of(operands);
-  return mode == Mode::forward ? forward_cond(op, x, dx) : reverse_cond(op, x, dx);
+  return mode == PassMode::forward ? forward_cond(op, x, dx) : reverse_cond(op, x, dx);
 }
 
 Values Cond::jvp(const Cond& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {

@@ -46,7 +46,7 @@ std::vector<Type> chosen(std::span<const Type> types, const std::vector<bool>& m
   return result;
 }
 
-std::vector<bool> varying_outputs(const Graph& region, const std::vector<bool>& active, Mode mode) {
+std::vector<bool> varying_outputs(const Graph& region, const std::vector<bool>& active, PassMode mode) {
   std::vector<bool> varying;
   const std::vector<Type> types = input_types(region);
   std::vector<Dual> duals;
@@ -61,7 +61,7 @@ std::vector<bool> varying_outputs(const Graph& region, const std::vector<bool>& 
   return varying;
 }
 
-std::vector<bool> stable_carry(const Graph& step, std::size_t carries, std::vector<bool> active, Mode mode) {
+std::vector<bool> stable_carry(const Graph& step, std::size_t carries, std::vector<bool> active, PassMode mode) {
   for (bool changed = true; changed;) {
     changed = false;
     const std::vector<bool> varying = varying_outputs(step, active, mode);
@@ -71,14 +71,14 @@ std::vector<bool> stable_carry(const Graph& step, std::size_t carries, std::vect
   return active;
 }
 
-std::vector<bool> Layout::active_in(std::size_t group) const {
+std::vector<bool> DualLayout::active_in(std::size_t group) const {
   std::size_t first = 0;
   for (std::size_t g = 0; g < group; ++g) first += sizes[g];
   const auto begin = active.begin() + static_cast<std::ptrdiff_t>(first);
   return {begin, begin + static_cast<std::ptrdiff_t>(sizes[group])};
 }
 
-std::vector<Dual> Layout::read(const Values& in) const {
+std::vector<Dual> DualLayout::read(const Values& in) const {
   Reader reader(in);
   std::vector<Dual> duals;
   for (std::size_t g = 0; g < sizes.size(); ++g) {

@@ -5,19 +5,19 @@
 namespace rlx {
 
 /// Derivatives of the ops that have regions: results with tangents, at least one operand having one.
-using ControlRule = std::vector<Dual> (*)(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode);
+using ControlRule = std::vector<Dual> (*)(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode);
 /// Null for all other ops.
 ControlRule control_rule(const OpDef& op);
 
-std::vector<Dual> differentiate_call(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode);
-std::vector<Dual> differentiate_cond(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode);
-std::vector<Dual> differentiate_while(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode);
-std::vector<Dual> differentiate_scan(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode);
+std::vector<Dual> differentiate_call(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode);
+std::vector<Dual> differentiate_cond(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode);
+std::vector<Dual> differentiate_while(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode);
+std::vector<Dual> differentiate_scan(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode);
 
 /// Which outputs of a region vary when the inputs marked in `active` do.
-std::vector<bool> varying_outputs(const Graph& region, const std::vector<bool>& active, Mode mode);
+std::vector<bool> varying_outputs(const Graph& region, const std::vector<bool>& active, PassMode mode);
 /// `active` widened until the carry (the first `carries` inputs and outputs) is stable: what a loop's step makes vary is active.
-std::vector<bool> stable_carry(const Graph& step, std::size_t carries, std::vector<bool> active, Mode mode);
+std::vector<bool> stable_carry(const Graph& step, std::size_t carries, std::vector<bool> active, PassMode mode);
 
 std::vector<bool> has_tangent(std::span<const Dual> duals);
 /// The values whose mark is set.
@@ -40,7 +40,7 @@ class Reader {
 
 /// How a loop that carries tangents passes its operands: group by group (the carry, what is scanned, constants), each followed by the
 /// tangents of its active members.
-struct Layout {
+struct DualLayout {
   std::vector<std::size_t> sizes;
   std::vector<bool> active;  // by operand
 
@@ -53,7 +53,7 @@ struct Layout {
 };
 
 template <class T>
-std::vector<T> Layout::interleave(const std::vector<T>& x, const std::vector<T>& dx) const {
+std::vector<T> DualLayout::interleave(const std::vector<T>& x, const std::vector<T>& dx) const {
   std::vector<T> all;
   std::size_t first = 0;
   for (std::size_t size : sizes) {

@@ -21,7 +21,8 @@ bool any(const Values& values) {
 std::vector<Dual> without_tangents(const Values& primals) { return zip_duals(primals, Values(primals.size())); }
 
 /// The body of a composite, differentiated.
-std::vector<Dual> differentiate_body(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Dual> operands, Mode mode) {
+std::vector<Dual> differentiate_body(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Dual> operands,
+                                     PassMode mode) {
   const Graph body =
       trace_region(std::string(op.name), nullptr, types_of(primals_of(operands)), [&](const Values& x) { return op.body(attrs, x); });
   return push_forward(target, body, operands, mode);
@@ -45,18 +46,18 @@ void check_tangents(const OpDef& op, const Values& y, Values& dy) {
 }
 
 /// Forward mode needs the tangent now; reverse mode may turn out not to.
-Values refused(const OpDef& op, const Values& y, const Values& dx, Mode mode) {
+Values refused(const OpDef& op, const Values& y, const Values& dx, PassMode mode) {
   const std::string message =
       fmt::format("rlx.{}: not differentiable: {}", op.name, op.not_differentiable.empty() ? "it has no rule" : op.not_differentiable);
-  if (mode == Mode::forward) fail("{}", message);
+  if (mode == PassMode::forward) fail("{}", message);
   return linear_refusal(y, dx, message);
 }
 
 /// The rules that an op itself brings: its reverse rule, its jvp, or its linearity.
-std::vector<Dual> apply_rules(GraphData& target, const OpDef& op, const Attrs& attrs, const Values& x, const Values& dx, Mode mode) {
+std::vector<Dual> apply_rules(GraphData& target, const OpDef& op, const Attrs& attrs, const Values& x, const Values& dx, PassMode mode) {
   const Values y = emit(target, op, attrs, x);
   if (std::none_of(y.begin(), y.end(), [](Value v) { return carries_tangent(v.type()); })) return without_tangents(y);
-  if (mode == Mode::reverse && op.vjp) return zip_duals(y, linear_by_vjp(op, attrs, x, y, dx));
+  if (mode == PassMode::reverse && op.vjp) return zip_duals(y, linear_by_vjp(op, attrs, x, y, dx));
   Values dy;
   if (op.jvp) dy = op.jvp(attrs, x, y, dx);
   else if (op.transpose) dy = apply_linear(target, op, attrs, x, dx);
@@ -67,14 +68,14 @@ std::vector<Dual> apply_rules(GraphData& target, const OpDef& op, const Attrs& a
 
 }  // namespace
 
-std::vector<Dual> differentiate(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Dual> operands, Mode mode) {
+std::vector<Dual> differentiate(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Dual> operands, PassMode mode) {
   const Values x = primals_of(operands);
   Values dx = tangents_of(operands);
   for (std::size_t i = 0; i < x.size(); ++i)
     if (!is_differentiable_operand(op, i, x[i].type())) dx[i] = {};
   if (!any(dx)) return without_tangents(emit(target, op, attrs, x));
   if (const ControlRule rule = control_rule(op)) return rule(target, attrs, zip_duals(x, dx), mode);
-  const bool has_rule = op.jvp || op.transpose || (op.vjp && mode == Mode::reverse) || !op.not_differentiable.empty();
+  const bool has_rule = op.jvp || op.transpose || (op.vjp && mode == PassMode::reverse) || !op.not_differentiable.empty();
   if (op.body && !has_rule) return differentiate_body(target, op, attrs, zip_duals(x, dx), mode);
   return apply_rules(target, op, attrs, x, dx, mode);
 }
@@ -109,7 +110,7 @@ void ForwardPass::store(std::int32_t id, const std::vector<Dual>& results) {
   }
 }
 
-std::vector<Dual> push_forward(GraphData& target, const Graph& graph, std::span<const Dual> operands, Mode mode) {
+std::vector<Dual> push_forward(GraphData& target, const Graph& graph, std::span<const Dual> operands, PassMode mode) {
   ForwardPass pass(graph.data(), target, mode);
   for (std::size_t i = 0; i < operands.size(); ++i) pass.bind(graph.inputs()[i].second.id(), operands[i]);
   const std::vector<ValueId> outputs = output_ids(graph);

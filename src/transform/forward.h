@@ -15,13 +15,13 @@ struct Dual {
 /// forward: tangents are values like any other.
 /// reverse: tangents live in a child graph that holds only what is linear in them, ready to be transposed. Ops bring their reverse
 /// rule (a composite's vjp, the backward pass of a scan) where they have one.
-enum class Mode : std::uint8_t { forward, reverse };
+enum class PassMode : std::uint8_t { forward, reverse };
 
 /// Runs nodes of `source` again in `target` on values with tangents: each primal gets its tangent. When source and target are one
 /// graph, nodes without tangents are left as they are.
 class ForwardPass {
  public:
-  ForwardPass(GraphData& source, GraphData& target, Mode mode) : source_(source), target_(target), mode_(mode) {}
+  ForwardPass(GraphData& source, GraphData& target, PassMode mode) : source_(source), target_(target), mode_(mode) {}
 
   void bind(ValueId id, Dual dual) { duals_[id] = dual; }
   /// The node results in `known` are not computed again: only their tangents are.
@@ -35,16 +35,16 @@ class ForwardPass {
 
   GraphData& source_;
   GraphData& target_;
-  Mode mode_;
+  PassMode mode_;
   std::map<ValueId, Dual> duals_;
   std::map<ValueId, Value> known_;
 };
 
 /// The outputs of a whole graph, or region, on operands with tangents.
-std::vector<Dual> push_forward(GraphData& target, const Graph& graph, std::span<const Dual> operands, Mode mode);
+std::vector<Dual> push_forward(GraphData& target, const Graph& graph, std::span<const Dual> operands, PassMode mode);
 
 /// The derivative of one op: results with tangents. Throws Error `rlx.<op>: not differentiable: <reason>`.
-std::vector<Dual> differentiate(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Dual> operands, Mode mode);
+std::vector<Dual> differentiate(GraphData& target, const OpDef& op, const Attrs& attrs, std::span<const Dual> operands, PassMode mode);
 
 Values primals_of(std::span<const Dual> duals);
 Values tangents_of(std::span<const Dual> duals);

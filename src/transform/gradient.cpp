@@ -62,7 +62,7 @@ void check_captures(std::string_view op, GraphData& graph, const Values& inputs)
 }
 
 /// The outputs again, with tangents, where the inputs have the given ones.
-std::vector<Dual> differentiate_between(const Values& outputs, const Values& inputs, const Values& tangents, Mode mode) {
+std::vector<Dual> differentiate_between(const Values& outputs, const Values& inputs, const Values& tangents, PassMode mode) {
   GraphData& graph = outputs[0].graph();
   ForwardPass pass(graph, graph, mode);
   Values stops;
@@ -117,7 +117,7 @@ BackwardPass run_backward(std::string_view op, const Values& given, const Values
   check_captures(op, graph, inputs);
   Linearized pass{{}, Graph("linear", graph), {}};
   const Values tangents = tangent_inputs(pass.linear, types);
-  finish_linearized(pass, differentiate_between(outputs, seen_in(graph, inputs), tangents, Mode::reverse));
+  finish_linearized(pass, differentiate_between(outputs, seen_in(graph, inputs), tangents, PassMode::reverse));
   graph.note_origins({});
   Values dx = pull_back(graph, pass, seeds(pass.results));
   graph.note_origins({.composite = nullptr, .backward = true});
@@ -151,7 +151,7 @@ Values jvp(const Operands& given, const Values& inputs, const Values& tangents) 
   for (std::size_t i = 0; i < inputs.size(); ++i) check_direction("jvp", "tangent", i, tangents[i], inputs[i].type());
   check_captures("jvp", graph, inputs);
   Values results;
-  for (const Dual& y : differentiate_between(outputs, seen_in(graph, inputs), tangents, Mode::forward))
+  for (const Dual& y : differentiate_between(outputs, seen_in(graph, inputs), tangents, PassMode::forward))
     results.push_back(materialized(graph, y.tangent, y.primal.type()));
   return results;
 }

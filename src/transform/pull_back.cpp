@@ -23,7 +23,7 @@ Values residuals_of(const Graph& linear) {
 Linearized linearize(GraphData& target, const Graph& program, const Values& x, const std::vector<bool>& active) {
   Linearized pass{{}, Graph("linear", target), {}};
   const Values tangents = tangent_inputs(pass.linear, chosen(types_of(x), active));
-  finish_linearized(pass, push_forward(target, program, zip_duals(x, Reader(tangents).spread(active)), Mode::reverse));
+  finish_linearized(pass, push_forward(target, program, zip_duals(x, Reader(tangents).spread(active)), PassMode::reverse));
   return pass;
 }
 

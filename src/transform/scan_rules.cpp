@@ -17,13 +17,13 @@ namespace {
 
 void append(Values& to, const Values& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-Layout layout_of(const Scan& op, const std::vector<Dual>& operands, Mode mode) {
+DualLayout layout_of(const Scan& op, const std::vector<Dual>& operands, PassMode mode) {
   const auto carries = static_cast<std::size_t>(op.carries), scanned = static_cast<std::size_t>(op.scanned);
   return {{carries, scanned, operands.size() - carries - scanned}, stable_carry(*op.step, carries, has_tangent(operands), mode)};
 }
 
 /// Marks of the results: active carries, then results of the step that vary.
-std::vector<bool> result_marks(const Scan& op, const Layout& layout, Mode mode) {
+std::vector<bool> result_marks(const Scan& op, const DualLayout& layout, PassMode mode) {
   std::vector<bool> marks = varying_outputs(*op.step, layout.active, mode);
   for (std::size_t i = 0; i < layout.sizes[0]; ++i) marks[i] = layout.active[i];
   return marks;
@@ -32,14 +32,14 @@ std::vector<bool> result_marks(const Scan& op, const Layout& layout, Mode mode) 
 std::size_t count(const std::vector<bool>& marks) { return static_cast<std::size_t>(std::count(marks.begin(), marks.end(), true)); }
 
 std::vector<Dual> forward_scan(GraphData& target, const Scan& op, const std::vector<Dual>& operands) {
-  const Layout layout = layout_of(op, operands, Mode::forward);
-  const std::vector<bool> marks = result_marks(op, layout, Mode::forward);
-  const Layout results_layout{{layout.sizes[0], marks.size() - layout.sizes[0]}, marks};
+  const DualLayout layout = layout_of(op, operands, PassMode::forward);
+  const std::vector<bool> marks = result_marks(op, layout, PassMode::forward);
+  const DualLayout results_layout{{layout.sizes[0], marks.size() - layout.sizes[0]}, marks};
   const Values x = primals_of(operands), dx = with_active_zeros(target, x, tangents_of(operands), layout.active);
   const std::vector<Type> own = input_types(*op.step);
   Scan loop = op;
   loop.step = closed_region("step", layout.interleave(own, own), [&](const Values& in) {
-    const std::vector<Dual> next = push_forward(in[0].graph(), *op.step, layout.read(in), Mode::forward);
+    const std::vector<Dual> next = push_forward(in[0].graph(), *op.step, layout.read(in), PassMode::forward);
     const Values y = primals_of(next);
     return results_layout.interleave(y, with_active_zeros(in[0].graph(), y, tangents_of(next), marks));
   });
@@ -89,7 +89,7 @@ Values recompute(GraphData& target, const Graph& step, const Values& wanted, con
 void append_types(std::vector<Type>& to, const std::vector<Type>& more) { to.insert(to.end(), more.begin(), more.end()); }
 
 /// The linear half as a region of its own, its residuals being inputs.
-Region close_linear(const Graph& primal, const Graph& linear, const Layout& layout, const Values& saved, const Values& invariant) {
+Region close_linear(const Graph& primal, const Graph& linear, const DualLayout& layout, const Values& saved, const Values& invariant) {
   const std::vector<Type> own = input_types(primal), tangents = chosen(own, layout.active);
   const auto early = static_cast<std::ptrdiff_t>(count(layout.active_in(0)) + count(layout.active_in(1)));
   std::vector<Type> types(tangents.begin(), tangents.begin() + early);
@@ -111,13 +111,14 @@ Region close_linear(const Graph& primal, const Graph& linear, const Layout& layo
   });
 }
 
-Halves split_step(const Scan& op, const Layout& layout, const std::vector<bool>& marks) {
+Halves split_step(const Scan& op, const DualLayout& layout, const std::vector<bool>& marks) {
   Graph primal("step");
   Values x;
   for (const auto& [input, value] : op.step->inputs()) x.push_back(primal.add_input(input));
   Graph linear("linear_step", primal.data());
   const Values tangents = tangent_inputs(linear, chosen(types_of(x), layout.active));
-  const std::vector<Dual> next = push_forward(primal.data(), *op.step, zip_duals(x, Reader(tangents).spread(layout.active)), Mode::reverse);
+  const std::vector<Dual> next =
+      push_forward(primal.data(), *op.step, zip_duals(x, Reader(tangents).spread(layout.active)), PassMode::reverse);
   for (std::size_t i = 0; i < next.size(); ++i)
     if (marks[i]) linear.output("out" + std::to_string(i), materialized(linear.data(), next[i].tangent, next[i].primal.type()));
   const std::set<ValueId> invariants = loop_invariants(primal, layout.sizes[0] + layout.sizes[1]);
@@ -130,8 +131,8 @@ Halves split_step(const Scan& op, const Layout& layout, const std::vector<bool>&
 }
 
 std::vector<Dual> reverse_scan(GraphData& target, const Scan& op, const std::vector<Dual>& operands) {
-  const Layout layout = layout_of(op, operands, Mode::reverse);
-  const std::vector<bool> marks = result_marks(op, layout, Mode::reverse);
+  const DualLayout layout = layout_of(op, operands, PassMode::reverse);
+  const std::vector<bool> marks = result_marks(op, layout, PassMode::reverse);
   if (count(marks) == 0) return zip_duals(make_scan(op, primals_of(operands)), Values(marks.size()));
   const Values x = primals_of(operands), dx = with_active_zeros(target, x, tangents_of(operands), layout.active);
   const Halves halves = split_step(op, layout, marks);
@@ -233,9 +234,9 @@ Values Scan::transpose(const Scan& op, std::span<const Value> x, const std::vect
   return dx;
 }
 
-std::vector<Dual> differentiate_scan(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, Mode mode) {
+std::vector<Dual> differentiate_scan(GraphData& target, const Attrs& attrs, const std::vector<Dual>& operands, PassMode mode) {
   const Scan op = Op<Scan>::from(attrs);
-  return mode == Mode::forward ? forward_scan(target, op, operands) : reverse_scan(target, op, operands);
+  return mode == PassMode::forward ? forward_scan(target, op, operands) : reverse_scan(target, op, operands);
 }
 
 Values Scan::jvp(const Scan& op, std::span<const Value> x, std::span<const Value>, std::span<const Value> dx) {

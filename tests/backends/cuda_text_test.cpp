@@ -33,7 +33,7 @@ TEST_P(Nvrtc, TakesEveryFormOfKernel) {
   EXPECT_GT(texts.size(), 30U);
   std::vector<const KernelText*> all;
   for (const KernelText& text : texts) all.push_back(&text);
-  const gpu::Compiled compiled = gpu::compile(*compiler, all, gpu::options_for(gpu::Vendor::cuda, GetParam()));
+  const gpu::CompiledTexts compiled = gpu::compile(*compiler, all, gpu::options_for(gpu::Vendor::cuda, GetParam()));
   EXPECT_EQ(compiled.error, "");
   EXPECT_GT(compiled.binary.size(), 10000U);
 }

@@ -4,7 +4,7 @@
 #include "backends/backend.h"
 #include "backends/cpu/backend.h"
 #include "backends/cpu/jit.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx::test {
 

@@ -6,14 +6,14 @@
 #include "formats/json/json.h"
 #include "options/compile_choices.h"
 #include "reports/launch_report.h"
-#include "reports/work.h"
+#include "reports/workload.h"
 #include "rlx/session.h"
 
 namespace rlx::command {
 namespace {
 
 struct ExplainOptions {
-  Work work;
+  Workload work;
   int repeats = 5;
   CompileChoices compile;
   bool no_time = false, json = false;
@@ -31,7 +31,7 @@ struct Report {
 };
 
 Report make_report(const ExplainOptions& options) {
-  const LoadedWork work = load(options.work, options.compile);
+  const LoadedWorkload work = load(options.work, options.compile);
   const int threads = work.session.threads();
   const std::string device = work.session.device().name();
   Report report{work.executable.explain(),
@@ -183,7 +183,7 @@ void explain(const ExplainOptions& options) {
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Say how each node of a graph is computed, and what each kernel costs");
-  add_work(*command, options->work);
+  add_workload(*command, options->work);
   CLI::Option* repeats =
       command->add_option("--repeats", options->repeats, "Runs that are timed, 1..1000; the fastest of each launch counts")
           ->capture_default_str()

@@ -9,7 +9,7 @@
 #include "command.h"
 #include "files/writable.h"
 #include "reports/launch_report.h"
-#include "reports/work.h"
+#include "reports/workload.h"
 #include "rlx/error.h"
 
 namespace rlx::command {
@@ -32,7 +32,7 @@ std::string Profile::track(int thread) const { return device == "cpu" ? fmt::for
 namespace {
 
 struct ProfileOptions {
-  Work work;
+  Workload work;
   CompileChoices compile;
   int repeats = 5;
   std::string trace, page;
@@ -40,7 +40,7 @@ struct ProfileOptions {
 };
 
 Profile make_profile(const ProfileOptions& options) {
-  const LoadedWork work = load(options.work, options.compile);
+  const LoadedWorkload work = load(options.work, options.compile);
   Profile profile;
   profile.graph = options.work.model.empty() ? options.work.graph : options.work.model;
   profile.device = work.session.device().name();
@@ -124,7 +124,7 @@ void add_profile(CLI::App& app) {
   auto options = std::make_shared<ProfileOptions>();
   CLI::App* command =
       app.add_subcommand("profile", "Show where the time of a run goes: by kernel, by thread, and against the machine's limits");
-  add_work(*command, options->work);
+  add_workload(*command, options->work);
   command->add_option("--trace", options->trace, "Write the timeline of the fastest run, for https://ui.perfetto.dev or chrome://tracing")
       ->type_name("FILE.json");
   command->add_option("--html", options->page, "Write a page with a roofline chart and the timeline")->type_name("FILE.html");

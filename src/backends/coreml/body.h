@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/coreml/tensors.h"
-#include "backends/coreml/weights.h"
+#include "backends/coreml/weight_file.h"
 
 namespace rlx::coreml {
 

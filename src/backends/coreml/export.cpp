@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "backends/coreml/program.h"
+#include "backends/coreml/made_program.h"
 
 namespace rlx {
 namespace {

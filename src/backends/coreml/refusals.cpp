@@ -1,6 +1,6 @@
 #include "backends/coreml/refusals.h"
 
-#include "backends/coreml/program.h"
+#include "backends/coreml/made_program.h"
 
 namespace rlx::coreml {
 

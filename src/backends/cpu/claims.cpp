@@ -5,7 +5,7 @@
 #include "backends/cpu/quantized/claim.h"
 #include "backends/cpu/routines/claim.h"
 #include "backends/cpu/state_update/claim.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx::cpu {
 

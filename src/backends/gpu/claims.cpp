@@ -5,7 +5,7 @@
 #include "backends/gpu/attention/claim.h"
 #include "backends/gpu/products/block_claim.h"
 #include "backends/gpu/products/claim.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx::gpu {
 

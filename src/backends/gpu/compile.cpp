@@ -7,7 +7,7 @@
 namespace rlx::gpu {
 namespace {
 
-std::string log_of(const Compiler& compiler, Source source) {
+std::string log_of(const Compiler& compiler, SourceText source) {
   std::size_t bytes = 0;
   if (compiler.GetLogBytes(source, &bytes) != 0) return {};
   std::string log(bytes, '\0');
@@ -19,7 +19,7 @@ std::string log_of(const Compiler& compiler, Source source) {
   return log;
 }
 
-Compiled binary_of(const Compiler& compiler, Source source, std::span<const std::string> options) {
+CompiledTexts binary_of(const Compiler& compiler, SourceText source, std::span<const std::string> options) {
   std::vector<const char*> given;
   for (const std::string& option : options) given.push_back(option.c_str());
   Code code = compiler.Compile(source, static_cast<int>(given.size()), given.data());
@@ -41,13 +41,13 @@ std::vector<std::string> options_for(Vendor vendor, std::string_view architectur
   return {"-ffp-contract=off", "-fgpu-flush-denormals-to-zero", "-w"};
 }
 
-Compiled compile(const Compiler& compiler, std::span<const KernelText* const> texts, std::span<const std::string> options) {
+CompiledTexts compile(const Compiler& compiler, std::span<const KernelText* const> texts, std::span<const std::string> options) {
   std::string all;
   for (const KernelText* text : texts) all += text->text;
-  Source source = nullptr;
+  SourceText source = nullptr;
   if (const Code code = compiler.Create(&source, all.c_str(), "kernels.cu", 0, nullptr, nullptr); code != 0)
     return {{}, compiler.GetErrorText(code)};
-  Compiled compiled = binary_of(compiler, source, options);
+  CompiledTexts compiled = binary_of(compiler, source, options);
   compiler.Destroy(&source);
   return compiled;
 }

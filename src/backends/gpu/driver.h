@@ -15,10 +15,10 @@ enum class Vendor : std::uint8_t { cuda, rocm };
 using Code = int;  // 0: success
 using Context = struct ContextOf*;
 using Stream = struct StreamOf*;
-using Module = struct ModuleOf*;
-using Function = struct FunctionOf*;
+using ModuleHandle = struct ModuleOf*;
+using FunctionHandle = struct FunctionOf*;
 using Pool = struct PoolOf*;
-using Source = struct SourceOf*;
+using SourceText = struct SourceOf*;
 using DriverEvent = struct EventOf*;
 using DriverGraph = struct GraphOf*;
 using DriverNode = struct GraphNodeOf*;
@@ -26,7 +26,7 @@ using DriverInstance = struct GraphInstanceOf*;
 
 /// What a node of a graph launches, as each vendor lays it out.
 struct CudaKernelNode {
-  Function function;
+  FunctionHandle function;
   unsigned blocks[3], threads[3], shared_bytes;
   void** arguments;
   void** extra;
@@ -34,7 +34,7 @@ struct CudaKernelNode {
 struct RocmKernelNode {
   unsigned threads[3];
   void** extra;
-  Function function;
+  FunctionHandle function;
   unsigned blocks[3];
   void** arguments;
   unsigned shared_bytes;
@@ -81,11 +81,11 @@ struct Driver {
   Code (*RecordEvent)(DriverEvent event, Stream stream);
   Code (*AwaitEvent)(DriverEvent event);
   Code (*ElapsedTime)(float* milliseconds, DriverEvent from, DriverEvent to);
-  Code (*LoadModule)(Module* module, const void* image);
-  Code (*UnloadModule)(Module module);
-  Code (*GetFunction)(Function* function, Module module, const char* name);
-  Code (*SetFunctionAttribute)(Function function, int attribute, int value);
-  Code (*Launch)(Function function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y, unsigned block_z,
+  Code (*LoadModule)(ModuleHandle* module, const void* image);
+  Code (*UnloadModule)(ModuleHandle module);
+  Code (*GetFunction)(FunctionHandle* function, ModuleHandle module, const char* name);
+  Code (*SetFunctionAttribute)(FunctionHandle function, int attribute, int value);
+  Code (*Launch)(FunctionHandle function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y, unsigned block_z,
                  unsigned shared_bytes, Stream stream, void** arguments, void** extra);
   /// Makes 128 bytes that describe boxes. Null where the driver, CUDA's before 12 or HIP's, has it not.
   Code (*EncodeBoxes)(void* map, int type, unsigned rank, const std::byte* address, const std::uint64_t* extents,
@@ -109,14 +109,14 @@ struct Driver {
 struct Compiler {
   Vendor vendor;
   Code (*GetVersion)(int* major, int* minor);
-  Code (*Create)(Source* source, const char* text, const char* name, int headers, const char* const* header_texts,
+  Code (*Create)(SourceText* source, const char* text, const char* name, int headers, const char* const* header_texts,
                  const char* const* header_names);
-  Code (*Destroy)(Source* source);
-  Code (*Compile)(Source source, int count, const char* const* options);
-  Code (*GetLogBytes)(Source source, std::size_t* bytes);
-  Code (*GetLog)(Source source, char* log);
-  Code (*GetBinaryBytes)(Source source, std::size_t* bytes);
-  Code (*GetBinary)(Source source, char* binary);
+  Code (*Destroy)(SourceText* source);
+  Code (*Compile)(SourceText source, int count, const char* const* options);
+  Code (*GetLogBytes)(SourceText source, std::size_t* bytes);
+  Code (*GetLog)(SourceText source, char* log);
+  Code (*GetBinaryBytes)(SourceText source, std::size_t* bytes);
+  Code (*GetBinary)(SourceText source, char* binary);
   const char* (*GetErrorText)(Code code);
 };
 

@@ -85,18 +85,18 @@ void LaunchGraph::launch(Stream stream) const {
         launches_.front().kernel->name);
 }
 
-LoadedKernels::LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
+LaunchedKernels::LaunchedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted)
     : memory_(memory), kernels_(std::move(kernels)) {
   counters = std::move(counted);
 }
 
 /// Graphs may be at work.
-LoadedKernels::~LoadedKernels() {
+LaunchedKernels::~LaunchedKernels() {
   const bool has_graphs = std::ranges::any_of(lists_, [](const List& list) { return list.graph != nullptr; });
   if (has_graphs) memory_.driver().Synchronize(memory_.stream());
 }
 
-void LoadedKernels::fill(GridLaunch& made, const DeviceLaunch& asked, std::span<const std::int64_t> sizes) const {
+void LaunchedKernels::fill(GridLaunch& made, const DeviceLaunch& asked, std::span<const std::int64_t> sizes) const {
   const LoadedKernel& kernel = *kernels_.at(asked.kernel);
   const DeviceFacts& device = memory_.device();
   if (asked.buffers.size() != kernel.element_bytes.size())
@@ -124,15 +124,15 @@ void LoadedKernels::fill(GridLaunch& made, const DeviceLaunch& asked, std::span<
   made.blocks = static_cast<unsigned>(blocks);
 }
 
-void LoadedKernels::launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
-                           std::int64_t positions) {
+void LaunchedKernels::launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
+                             std::int64_t positions) {
   if (positions <= 0) return;
   GridLaunch made;
   fill(made, {kernel, buffers, positions}, sizes);
   memory_.launch(made);
 }
 
-LoadedKernels::List* LoadedKernels::known(const void* list, std::span<const DeviceLaunch> launches) {
+LaunchedKernels::List* LaunchedKernels::known(const void* list, std::span<const DeviceLaunch> launches) {
   constexpr std::ptrdiff_t least = 4;
   constexpr std::size_t most_lists = 64;
   const auto is_launched = [](const DeviceLaunch& each) { return each.positions > 0; };
@@ -149,7 +149,7 @@ LoadedKernels::List* LoadedKernels::known(const void* list, std::span<const Devi
   return nullptr;
 }
 
-void LoadedKernels::replay(List& list, std::span<const DeviceLaunch> launches, std::span<const std::int64_t> sizes) {
+void LaunchedKernels::replay(List& list, std::span<const DeviceLaunch> launches, std::span<const std::int64_t> sizes) {
   memory_.driver();
   filled_.resize(launches.size());
   for (std::size_t i = 0; i < launches.size(); ++i) fill(filled_[i], launches[i], sizes);
@@ -163,7 +163,7 @@ void LoadedKernels::replay(List& list, std::span<const DeviceLaunch> launches, s
   }
 }
 
-void LoadedKernels::launch_list(const void* list, std::span<const DeviceLaunch> launches, std::span<const std::int64_t> sizes) {
+void LaunchedKernels::launch_list(const void* list, std::span<const DeviceLaunch> launches, std::span<const std::int64_t> sizes) {
   const std::lock_guard lock(mutex_);
   if (List* const again = known(list, launches)) return replay(*again, launches, sizes);
   GridLaunch made;

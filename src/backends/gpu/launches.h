@@ -60,10 +60,10 @@ class LaunchGraph {
 
 /// Kernels of an executable. A list of launches that comes again, of which the same are left out, becomes a graph, which is patched from
 /// then on.
-class LoadedKernels : public DeviceKernels {
+class LaunchedKernels : public DeviceKernels {
  public:
-  LoadedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted);
-  ~LoadedKernels() override;
+  LaunchedKernels(Memory& memory, std::vector<std::shared_ptr<const LoadedKernel>> kernels, CompileCounters counted);
+  ~LaunchedKernels() override;
 
   void launch(std::size_t kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
               std::int64_t positions) override;

@@ -154,7 +154,7 @@ std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, c
   driver();
   CompileCounters counted;
   auto kernels = modules_.load(texts, cache, counted);
-  return std::make_unique<LoadedKernels>(*this, std::move(kernels), std::move(counted));
+  return std::make_unique<LaunchedKernels>(*this, std::move(kernels), std::move(counted));
 }
 
 void Memory::finish() { check(device_, driver().Synchronize(stream_), "waiting for it"); }

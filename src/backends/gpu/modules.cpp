@@ -63,7 +63,7 @@ std::shared_ptr<const LoadedModule> Modules::module_of(Texts texts, const std::f
 }
 
 std::string Modules::binary_of(Texts texts) const {
-  Compiled compiled = compile(*device_.compiler, texts, options_for(device_.driver->vendor, device_.architecture()));
+  CompiledTexts compiled = compile(*device_.compiler, texts, options_for(device_.driver->vendor, device_.architecture()));
   if (compiled.error.empty()) return std::move(compiled.binary);
   if (texts.size() > 1)
     for (const KernelText* const& text : texts) binary_of({&text, 1});  // the one that is refused alone throws
@@ -73,7 +73,7 @@ std::string Modules::binary_of(Texts texts) const {
 
 /// Null, and why in `code`, where the driver does not take it.
 std::shared_ptr<const LoadedModule> Modules::loaded(const void* binary, Code& code) const {
-  Module module = nullptr;
+  ModuleHandle module = nullptr;
   code = device_.driver->LoadModule(&module, binary);
   return code == 0 ? std::make_shared<const LoadedModule>(device_, context_, stream_, module) : nullptr;
 }

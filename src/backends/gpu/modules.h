@@ -12,7 +12,7 @@ namespace rlx::gpu {
 
 /// A binary that a driver has loaded. Let go, it is unloaded once what was launched is done.
 struct LoadedModule {
-  LoadedModule(const DeviceFacts& on, Context in, Stream launched_in, Module made)
+  LoadedModule(const DeviceFacts& on, Context in, Stream launched_in, ModuleHandle made)
       : device(on), context(in), stream(launched_in), handle(made) {}
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;
@@ -21,7 +21,7 @@ struct LoadedModule {
   const DeviceFacts& device;
   Context context;
   Stream stream;
-  Module handle;
+  ModuleHandle handle;
 };
 
 struct LoadedKernel {
@@ -31,7 +31,7 @@ struct LoadedKernel {
   int group, on_chip_bytes;        // see KernelText
   std::vector<BoxMap> maps;
   std::vector<std::string> symbols;
-  Function function = nullptr;
+  FunctionHandle function = nullptr;
 };
 
 /// Makes kernels of texts, once for each text that something holds. Thread-safe.

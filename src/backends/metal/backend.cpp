@@ -6,7 +6,7 @@
 #include "backends/metal/memory.h"
 #include "backends/opened_once.h"
 #include "base/bytes_text.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 #include "rlx/version.h"
 
 namespace rlx::metal {

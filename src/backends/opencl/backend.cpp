@@ -3,7 +3,7 @@
 #include "backends/opencl/measure.h"
 #include "backends/opencl/memory.h"
 #include "backends/opened_once.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx::opencl {
 namespace {

@@ -7,7 +7,7 @@
 namespace rlx::opencl {
 
 /// Where in the driver's memory an address is.
-struct Place {
+struct BufferPlace {
   cl_mem memory;
   std::int64_t offset;  // bytes
 };
@@ -21,7 +21,7 @@ class Buffers : public AddressedBuffers {
   /// nothing reads it.
   std::byte* wrap(std::span<const std::byte> bytes);
   /// Of `bytes` from an address on; throws InternalError where they are not all in one buffer.
-  Place find(const std::byte* address, std::int64_t bytes = 0) const {
+  BufferPlace find(const std::byte* address, std::int64_t bytes = 0) const {
     const Found at = found(address, bytes);
     return {static_cast<cl_mem>(at.buffer), at.offset};
   }

@@ -78,14 +78,14 @@ std::shared_ptr<std::byte> Memory::wrap(std::span<const std::byte> bytes, std::s
 void Memory::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return;
   constexpr std::size_t copied_at_once = 64 << 10;  // copying less takes no longer than waiting for the queue
-  const Place place = buffers_.find(to, std::ssize(from));
+  const BufferPlace place = buffers_.find(to, std::ssize(from));
   if (from.size() <= copied_at_once) return upload_later(place, from);
   const cl_int code = device_.driver->EnqueueWriteBuffer(queue_, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), from.size(),
                                                          from.data(), 0, nullptr, nullptr);
   check(device_, code, "writing {} bytes", from.size());
 }
 
-void Memory::upload_later(const Place& to, std::span<const std::byte> from) {
+void Memory::upload_later(const BufferPlace& to, std::span<const std::byte> from) {
   constexpr std::size_t most_waiting = 64;
   const std::lock_guard lock(staged_mutex_);
   let_staged_go(most_waiting);
@@ -111,7 +111,7 @@ void Memory::let_staged_go(std::size_t most) {
 
 void Memory::download(std::span<std::byte> to, const std::byte* from) {
   if (to.empty()) return;
-  const Place place = buffers_.find(from, std::ssize(to));
+  const BufferPlace place = buffers_.find(from, std::ssize(to));
   const cl_int code = device_.driver->EnqueueReadBuffer(queue_, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), to.size(),
                                                         to.data(), 0, nullptr, nullptr);
   check(device_, code, "reading {} bytes", to.size());
@@ -127,7 +127,7 @@ void Memory::refuse_after_reports() {
 
 void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 0) return;
-  const Place target = buffers_.find(to, bytes), source = buffers_.find(from, bytes);
+  const BufferPlace target = buffers_.find(to, bytes), source = buffers_.find(from, bytes);
   const cl_int code =
       device_.driver->EnqueueCopyBuffer(queue_, source.memory, target.memory, static_cast<std::size_t>(source.offset),
                                         static_cast<std::size_t>(target.offset), static_cast<std::size_t>(bytes), 0, nullptr, nullptr);
@@ -139,7 +139,7 @@ void Memory::clear(std::byte* to, std::int64_t bytes) {
   if (bytes == 0) return;
   constexpr std::uint64_t widest = 128;
   constexpr std::byte zeros[widest]{};
-  const Place place = buffers_.find(to, bytes);
+  const BufferPlace place = buffers_.find(to, bytes);
   const auto offset = static_cast<std::uint64_t>(place.offset), size = static_cast<std::uint64_t>(bytes);
   const std::uint64_t width = std::uint64_t{1} << std::countr_zero(offset | size | widest);
   const cl_int code = device_.driver->EnqueueFillBuffer(queue_, place.memory, zeros, width, offset, size, 0, nullptr, nullptr);
@@ -183,7 +183,7 @@ void Memory::set_arguments(const LoadedKernel& kernel, std::span<std::byte* cons
   };
   const auto set_number = [&](cl_long number) { set(&number, sizeof number); };
   for (std::size_t b = 0; b < buffers.size(); ++b) {
-    const Place place = buffers_.find(buffers[b]);
+    const BufferPlace place = buffers_.find(buffers[b]);
     if (place.offset % kernel.element_bytes[b] != 0)
       fail_internal("{}: buffer {} of kernel {} begins inside of an element", device_.name, b, kernel.name);
     set(static_cast<const void*>(&place.memory), sizeof(cl_mem));

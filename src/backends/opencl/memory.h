@@ -44,7 +44,7 @@ class Memory : public DeviceMemory {
     cl_event read;
   };
   void refuse_after_reports();
-  void upload_later(const Place& to, std::span<const std::byte> from);
+  void upload_later(const BufferPlace& to, std::span<const std::byte> from);
   void let_staged_go(std::size_t most);
   void set_arguments(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,
                      std::int64_t positions);

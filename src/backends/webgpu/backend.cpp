@@ -3,7 +3,7 @@
 #include "backends/opened_once.h"
 #include "backends/webgpu/memory.h"
 #include "base/bytes_text.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx::webgpu {
 namespace {

@@ -5,7 +5,7 @@
 namespace rlx::webgpu {
 
 /// Where in the driver's memory an address is.
-struct Place {
+struct BufferPlace {
   BufferHandle buffer;
   std::int64_t offset, bytes;  // of the address in the buffer, and of the whole buffer
 };
@@ -17,7 +17,7 @@ class Buffers : public AddressedBuffers {
   ~Buffers() { release_all(); }
 
   /// Of `bytes` from an address on; throws InternalError where they are not all in one buffer.
-  Place find(const std::byte* address, std::int64_t bytes = 0) const {
+  BufferPlace find(const std::byte* address, std::int64_t bytes = 0) const {
     const Found at = found(address, bytes);
     return {static_cast<BufferHandle>(at.buffer), at.offset, at.bytes};
   }

@@ -31,14 +31,14 @@ void wait_for(const Driver& driver, Instance instance, const bool& done) {
   }
 }
 
-std::vector<Adapter> adapters_of(const Driver& driver, Instance instance, std::string& missing) {
+std::vector<AdapterHandle> adapters_of(const Driver& driver, Instance instance, std::string& missing) {
   if (driver.InstanceEnumerateAdapters) {
     const EnumerateOptions options{nullptr, own_backends};
-    std::vector<Adapter> adapters(driver.InstanceEnumerateAdapters(instance, &options, nullptr));
+    std::vector<AdapterHandle> adapters(driver.InstanceEnumerateAdapters(instance, &options, nullptr));
     if (!adapters.empty()) driver.InstanceEnumerateAdapters(instance, &options, adapters.data());
     return adapters;
   }
-  Given<Adapter> given;
+  Given<AdapterHandle> given;
   const AdapterOptions options{};
   driver.InstanceRequestAdapter(instance, &options, given.callback());
   wait_for(driver, instance, given.done);
@@ -47,11 +47,11 @@ std::vector<Adapter> adapters_of(const Driver& driver, Instance instance, std::s
   return {};
 }
 
-DeviceFacts facts_of(const std::shared_ptr<const Driver>& driver, const std::shared_ptr<InstanceOf>& instance, Adapter adapter) {
+DeviceFacts facts_of(const std::shared_ptr<const Driver>& driver, const std::shared_ptr<InstanceOf>& instance, AdapterHandle adapter) {
   DeviceFacts facts;
   facts.driver = driver;
   facts.instance = instance;
-  facts.adapter = {adapter, [driver, instance](Adapter held) { driver->AdapterRelease(held); }};
+  facts.adapter = {adapter, [driver, instance](AdapterHandle held) { driver->AdapterRelease(held); }};
   AdapterInfo info{};
   driver->AdapterGetInfo(adapter, &info);
   facts.title = info.device.string();
@@ -91,7 +91,7 @@ Devices find_devices(const std::vector<std::string>& files) {
     if (made) driver->InstanceRelease(made);
   });
   if (!instance) return devices.missing = "the library makes no instance", devices;
-  for (const Adapter adapter : adapters_of(*driver, instance.get(), devices.missing)) {
+  for (const AdapterHandle adapter : adapters_of(*driver, instance.get(), devices.missing)) {
     devices.found.push_back(facts_of(driver, instance, adapter));
     devices.found.back().name = fmt::format("webgpu:{}", devices.found.size() - 1);
   }

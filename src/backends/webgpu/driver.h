@@ -11,7 +11,7 @@
 namespace rlx::webgpu {
 
 using Instance = struct InstanceOf*;
-using Adapter = struct AdapterOf*;
+using AdapterHandle = struct AdapterOf*;
 using DeviceHandle = struct DeviceHandleOf*;
 using Queue = struct QueueOf*;
 using BufferHandle = struct BufferHandleOf*;
@@ -66,7 +66,7 @@ struct Callback {
   void* second = nullptr;
 };
 constexpr std::uint32_t success = 1;  // of all that callbacks get
-using AdapterGiven = void (*)(std::uint32_t status, Adapter, Text message, void*, void*);
+using AdapterGiven = void (*)(std::uint32_t status, AdapterHandle, Text message, void*, void*);
 using DeviceGiven = void (*)(std::uint32_t status, DeviceHandle, Text message, void*, void*);
 using DeviceLost = void (*)(const DeviceHandle*, std::uint32_t reason, Text message, void*, void*);
 using ErrorSeen = void (*)(const DeviceHandle*, std::uint32_t type, Text message, void*, void*);
@@ -181,10 +181,10 @@ struct Driver {
   Instance (*CreateInstance)(const void*);
   Future (*InstanceRequestAdapter)(Instance, const AdapterOptions*, Callback<AdapterGiven>);
   void (*InstanceProcessEvents)(Instance);
-  std::uint32_t (*AdapterGetInfo)(Adapter, AdapterInfo*);
+  std::uint32_t (*AdapterGetInfo)(AdapterHandle, AdapterInfo*);
   void (*AdapterInfoFreeMembers)(AdapterInfo);
-  std::uint32_t (*AdapterGetLimits)(Adapter, Limits*);
-  Future (*AdapterRequestDevice)(Adapter, const DeviceDescriptor*, Callback<DeviceGiven>);
+  std::uint32_t (*AdapterGetLimits)(AdapterHandle, Limits*);
+  Future (*AdapterRequestDevice)(AdapterHandle, const DeviceDescriptor*, Callback<DeviceGiven>);
   Queue (*DeviceGetQueue)(DeviceHandle);
   BufferHandle (*DeviceCreateBuffer)(DeviceHandle, const BufferDescriptor*);
   BindGroup (*DeviceCreateBindGroup)(DeviceHandle, const BindGroupDescriptor*);
@@ -210,7 +210,7 @@ struct Driver {
   const void* (*BufferGetConstMappedRange)(BufferHandle, std::size_t offset, std::size_t bytes);
   void (*BufferUnmap)(BufferHandle);
   void (*InstanceRelease)(Instance);
-  void (*AdapterRelease)(Adapter);
+  void (*AdapterRelease)(AdapterHandle);
   void (*BufferRelease)(BufferHandle);
   void (*BindGroupRelease)(BindGroup);
   void (*BindGroupLayoutRelease)(BindGroupLayout);
@@ -222,8 +222,8 @@ struct Driver {
   void (*CommandBufferRelease)(CommandBuffer);
   void (*QueueRelease)(Queue);
   void (*DeviceRelease)(DeviceHandle);
-  std::size_t (*InstanceEnumerateAdapters)(Instance, const EnumerateOptions*, Adapter*);  // null: not there
-  std::uint32_t (*DevicePoll)(DeviceHandle, std::uint32_t wait, const void*);             // likewise
+  std::size_t (*InstanceEnumerateAdapters)(Instance, const EnumerateOptions*, AdapterHandle*);  // null: not there
+  std::uint32_t (*DevicePoll)(DeviceHandle, std::uint32_t wait, const void*);                   // likewise
 };
 
 /// Opens the first of these files that is there; null, and why in `reason`, where there is none, or where it lacks a function.

@@ -104,7 +104,7 @@ void Memory::submit() {
 void Memory::upload(std::byte* to, std::span<const std::byte> from) {
   if (from.empty()) return;
   const std::int64_t bytes = std::ssize(from);
-  const Place place = buffers_.find(to, bytes);
+  const BufferPlace place = buffers_.find(to, bytes);
   if (!whole_words(place.offset, bytes)) {
     std::vector<std::byte> words(from.begin(), from.end());
     words.resize((from.size() + 3) / 4 * 4);
@@ -121,7 +121,7 @@ void Memory::upload(std::byte* to, std::span<const std::byte> from) {
 
 void Memory::download(std::span<std::byte> to, const std::byte* from) {
   if (to.empty()) return;
-  const Place place = buffers_.find(from, std::ssize(to));
+  const BufferPlace place = buffers_.find(from, std::ssize(to));
   const auto first = static_cast<std::uint64_t>(place.offset) / 4 * 4, beside = static_cast<std::uint64_t>(place.offset) - first;
   const std::uint64_t words = (beside + to.size() + 3) / 4 * 4;
   const std::lock_guard lock(mutex_);
@@ -151,7 +151,7 @@ void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
 /// Commands copy whole words between different buffers.
 void Memory::record_copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 0) return;
-  const Place target = buffers_.find(to, bytes), source = buffers_.find(from, bytes);
+  const BufferPlace target = buffers_.find(to, bytes), source = buffers_.find(from, bytes);
   if (target.buffer == source.buffer || !whole_words(target.offset, source.offset) || bytes % 4 != 0)
     return move_bytes(to, from, bytes, false);
   device_.driver().CommandEncoderCopyBufferToBuffer(encoder(), source.buffer, static_cast<std::uint64_t>(source.offset), target.buffer,
@@ -161,7 +161,7 @@ void Memory::record_copy(std::byte* to, const std::byte* from, std::int64_t byte
 
 void Memory::clear(std::byte* to, std::int64_t bytes) {
   if (bytes == 0) return;
-  const Place place = buffers_.find(to, bytes);
+  const BufferPlace place = buffers_.find(to, bytes);
   const std::lock_guard lock(mutex_);
   if (!whole_words(place.offset, bytes)) return move_bytes(to, to, bytes, true);
   device_.driver().CommandEncoderClearBuffer(encoder(), place.buffer, static_cast<std::uint64_t>(place.offset),
@@ -226,7 +226,7 @@ void Memory::record(const LoadedKernel& kernel, std::span<std::byte* const> give
     fail_internal("{}: kernel {} takes {} buffers, and gets {}", device_.facts.name, kernel.name, kernel.element_bytes.size(),
                   buffers.size());
   const std::shared_ptr<std::byte> together = kernel.gathered.empty() ? nullptr : gather(kernel, buffers, sizes);
-  std::vector<Place> places;
+  std::vector<BufferPlace> places;
   for (const std::byte* buffer : buffers) places.push_back(buffers_.find(buffer));
   const std::size_t table = add_table(kernel, places, sizes, positions);
   std::vector<BindGroupEntry> entries;
@@ -237,7 +237,7 @@ void Memory::record(const LoadedKernel& kernel, std::span<std::byte* const> give
   for (std::size_t b = 0; b < places.size(); ++b)
     if (!together || !kernel.gathered[b]) bind(places[b].buffer, 0, static_cast<std::size_t>(places[b].bytes));
   if (together) {
-    const Place place = buffers_.find(together.get());
+    const BufferPlace place = buffers_.find(together.get());
     bind(place.buffer, 0, static_cast<std::size_t>(place.bytes));
   }
   const Driver& driver = device_.driver();
@@ -254,7 +254,7 @@ void Memory::record(const LoadedKernel& kernel, std::span<std::byte* const> give
 }
 
 /// Where it begins among those that are recorded.
-std::size_t Memory::add_table(const LoadedKernel& kernel, const std::vector<Place>& places, std::span<const std::int64_t> sizes,
+std::size_t Memory::add_table(const LoadedKernel& kernel, const std::vector<BufferPlace>& places, std::span<const std::int64_t> sizes,
                               std::int64_t positions) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() - (1 << 23);  // positions behind the last one count on
   std::vector<std::int32_t> table{0};

@@ -36,7 +36,7 @@ class Memory : public DeviceMemory {
   void record(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
   std::shared_ptr<std::byte> gather(const LoadedKernel& kernel, std::vector<std::byte*>& buffers, std::span<const std::int64_t> sizes);
   void record_copy(std::byte* to, const std::byte* from, std::int64_t bytes);
-  std::size_t add_table(const LoadedKernel& kernel, const std::vector<Place>& places, std::span<const std::int64_t> sizes,
+  std::size_t add_table(const LoadedKernel& kernel, const std::vector<BufferPlace>& places, std::span<const std::int64_t> sizes,
                         std::int64_t positions);
   void move_bytes(std::byte* to, const std::byte* from, std::int64_t bytes, bool zeros);
 

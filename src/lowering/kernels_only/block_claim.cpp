@@ -6,7 +6,7 @@
 #include "ir/sources.h"
 #include "lowering/kernels_only/block_kernels.h"
 #include "lowering/kernels_only/block_values.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx {
 namespace {
@@ -62,7 +62,7 @@ class Blocks final : public GraphClaim {
     if (!has_block_kernels(draft_.graph, draft_.graph.node(value.node), draft_.target.caps)) return std::nullopt;
     Launch launch;
     launch.writes = {value};
-    for (BlockKernel& kernel : block_kernels(blocks_, value.node, draft_.stored_test(), draft_.target.caps)) {
+    for (BlockKernelOfRows& kernel : block_kernels(blocks_, value.node, draft_.stored_test(), draft_.target.caps)) {
       for (const KernelBuffer& buffer : kernel.kernel.buffers)
         if (!buffer.written && std::ranges::find(launch.reads, buffer.value) == launch.reads.end()) launch.reads.push_back(buffer.value);
       launch.kernels.push_back(draft_.generate(std::move(kernel.kernel)));

@@ -231,11 +231,11 @@ bool has_block_kernels(const Graph& graph, const Node& node, const Caps& caps) {
          x.shape.back().is_static();
 }
 
-std::vector<BlockKernel> block_kernels(const BlockGraph& graph, std::int32_t node, const std::function<bool(ValueId)>& is_stored,
-                                       const Caps& caps) {
+std::vector<BlockKernelOfRows> block_kernels(const BlockGraph& graph, std::int32_t node, const std::function<bool(ValueId)>& is_stored,
+                                             const Caps& caps) {
   const Node& of = graph.graph.node(node);
-  std::vector<BlockKernel> kernels;
-  const auto add = [&](Kernel kernel) -> BlockKernel& { return kernels.emplace_back(std::move(kernel), std::nullopt); };
+  std::vector<BlockKernelOfRows> kernels;
+  const auto add = [&](Kernel kernel) -> BlockKernelOfRows& { return kernels.emplace_back(std::move(kernel), std::nullopt); };
   if (of.op->name == "decode_blocks") {
     add(Decoding(graph, node, is_stored, caps.schedule).kernel());
     return kernels;

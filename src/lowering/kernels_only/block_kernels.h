@@ -12,14 +12,14 @@ namespace rlx {
 bool has_block_kernels(const Graph& graph, const Node& node, const Caps& caps);
 
 /// A kernel, and for which numbers of rows it computes the node; none: for all.
-struct BlockKernel {
+struct BlockKernelOfRows {
   Kernel kernel;
   std::optional<SizeRange> rows;
 };
 
 /// The kernels of a node for which this holds. They read blocks from where `is_stored` has them, and x, which is stored.
-std::vector<BlockKernel> block_kernels(const BlockGraph& graph, std::int32_t node, const std::function<bool(ValueId)>& is_stored,
-                                       const Caps& caps);
+std::vector<BlockKernelOfRows> block_kernels(const BlockGraph& graph, std::int32_t node, const std::function<bool(ValueId)>& is_stored,
+                                             const Caps& caps);
 
 /// What `with_interleaved_blocks` left in a graph, also after it was copied.
 BlockGraph block_graph(const Graph& graph);

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ir/op.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ir/op.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 #include "passes/places.h"
 
 namespace rlx {

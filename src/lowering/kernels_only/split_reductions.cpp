@@ -4,7 +4,7 @@
 
 #include "ir/op.h"
 #include "ir/rebuild.h"
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 #include "rlx/ops.h"
 
 namespace rlx {

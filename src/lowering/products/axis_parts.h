@@ -1,5 +1,5 @@
 #pragma once
-#include "lowering/products/dot_axes.h"
+#include "lowering/products/product_axes.h"
 #include "lowering/program_file/parts.h"
 
 namespace rlx {

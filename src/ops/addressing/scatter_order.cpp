@@ -8,7 +8,7 @@
 #include "ops/axis_list.h"
 #include "ops/reduction/order.h"
 #include "ops/reduction/recurrence.h"
-#include "ops/structure/place.h"
+#include "ops/structure/placed_elements.h"
 #include "ops/wide.h"
 
 namespace rlx {

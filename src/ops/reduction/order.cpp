@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/structure/place.h"
+#include "ops/structure/placed_elements.h"
 #include "ops/wide.h"
 
 namespace rlx {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/names.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/python_text.h"
 #include "text/template/renderer.h"
 

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/names.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/python_text.h"
 #include "text/template/renderer.h"
 

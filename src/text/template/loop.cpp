@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "text/template/functions.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/renderer.h"
 
 namespace rlx::jinja {

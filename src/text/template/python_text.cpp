@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/renderer.h"
 #include "text/unicode/unicode.h"
 

@@ -8,7 +8,7 @@
 #include "base/names.h"
 #include "text/template/functions.h"
 #include "text/template/loop.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/python_text.h"
 
 namespace rlx::jinja {
@@ -113,24 +113,24 @@ void Renderer::close_scope(Scope* scope) {
   free_scopes_.push_back(scope);
 }
 
-Renderer::Flow Renderer::execute(const Block& block) {
+Renderer::LoopFlow Renderer::execute(const Block& block) {
   const Level level(*this);
   for (const Statement& statement : block) {
     count_steps(1);
     line_ = statement.line;
-    const Flow flow = std::visit([&](const auto& node) { return execute(node); }, statement.what);
-    if (flow != Flow::next) return flow;
+    const LoopFlow flow = std::visit([&](const auto& node) { return execute(node); }, statement.what);
+    if (flow != LoopFlow::next) return flow;
   }
-  return Flow::next;
+  return LoopFlow::next;
 }
 
-Renderer::Flow Renderer::execute(const Text& node) { return write(node.text), Flow::next; }
+Renderer::LoopFlow Renderer::execute(const Text& node) { return write(node.text), LoopFlow::next; }
 
-Renderer::Flow Renderer::execute(const Output& node) { return write(text_of(*this, evaluate(node.value))), Flow::next; }
+Renderer::LoopFlow Renderer::execute(const Output& node) { return write(text_of(*this, evaluate(node.value))), LoopFlow::next; }
 
-Renderer::Flow Renderer::execute(const LoopControl& node) { return node.ends_loop ? Flow::ends_loop : Flow::ends_round; }
+Renderer::LoopFlow Renderer::execute(const LoopControl& node) { return node.ends_loop ? LoopFlow::ends_loop : LoopFlow::ends_round; }
 
-Renderer::Flow Renderer::execute(const Set& node) { return assign(node.target, evaluate(node.value)), Flow::next; }
+Renderer::LoopFlow Renderer::execute(const Set& node) { return assign(node.target, evaluate(node.value)), LoopFlow::next; }
 
 /// The text of a block that has variables of its own.
 std::string Renderer::text_of_block(const Block& block) {
@@ -140,15 +140,15 @@ std::string Renderer::text_of_block(const Block& block) {
   return text;
 }
 
-Renderer::Flow Renderer::execute(const SetBlock& node) {
+Renderer::LoopFlow Renderer::execute(const SetBlock& node) {
   Value text = string(text_of_block(node.body));
   for (const Expression& filter : node.filters) text = filtered(filter, text);
-  return assign(node.target, text), Flow::next;
+  return assign(node.target, text), LoopFlow::next;
 }
 
-Renderer::Flow Renderer::execute(const FilterBlock& node) {
+Renderer::LoopFlow Renderer::execute(const FilterBlock& node) {
   const Value text = string(text_of_block(node.body));
-  return write(text_of(*this, filtered(node.filter, text))), Flow::next;
+  return write(text_of(*this, filtered(node.filter, text))), LoopFlow::next;
 }
 
 /// Applies a chain of filters whose innermost operand is left open.
@@ -159,13 +159,13 @@ Value Renderer::filtered(const Expression& filter, const Value& value) {
   return apply_filter(filter.name, operand, evaluate_arguments(filter.arguments));
 }
 
-Renderer::Flow Renderer::execute(const If& node) {
+Renderer::LoopFlow Renderer::execute(const If& node) {
   for (const auto& [condition, body] : node.branches)
     if (test(condition)) return execute(body);
   return execute(node.otherwise);
 }
 
-Renderer::Flow Renderer::execute(const With& node) {
+Renderer::LoopFlow Renderer::execute(const With& node) {
   std::vector<Value> values;
   for (const auto& [target, expression] : node.variables) values.push_back(evaluate(expression));
   const Inner inner(*this, scope_, out_);
@@ -173,28 +173,28 @@ Renderer::Flow Renderer::execute(const With& node) {
   return execute(node.body);
 }
 
-Renderer::Flow Renderer::execute(const Generation& node) {
+Renderer::LoopFlow Renderer::execute(const Generation& node) {
   const Inner inner(*this, scope_, out_);
   return execute(node.body);
 }
 
-Renderer::Flow Renderer::execute(const MacroDefinition& node) {
+Renderer::LoopFlow Renderer::execute(const MacroDefinition& node) {
   scope_->captured = true;
   scope_->set(node.name, memory_.object<Macro>(node, scope_));
-  return Flow::next;
+  return LoopFlow::next;
 }
 
-Renderer::Flow Renderer::execute(const CallBlock& node) {
+Renderer::LoopFlow Renderer::execute(const CallBlock& node) {
   scope_->captured = true;
   const Value callee = evaluate(node.call.operands[0]);
   Arguments arguments = evaluate_arguments(node.call.arguments);
   arguments.named.emplace_back("caller", memory_.object<Macro>(node.caller, scope_));
-  return write(text_of(*this, call(callee, arguments))), Flow::next;
+  return write(text_of(*this, call(callee, arguments))), LoopFlow::next;
 }
 
-Renderer::Flow Renderer::execute(const For& node) {
+Renderer::LoopFlow Renderer::execute(const For& node) {
   loop_rounds(node, evaluate(node.iterable), scope_, 0);
-  return Flow::next;
+  return LoopFlow::next;
 }
 
 std::string Renderer::run_loop(const For& loop, const Value& iterable, Scope* home, int depth) {
@@ -219,9 +219,9 @@ void Renderer::loop_rounds(const For& loop, const Value& iterable, Scope* home, 
     const Inner inner(*this, home, out_);
     assign(loop.target, state->item());
     scope_->set("loop", state);
-    const Flow flow = execute(loop.body);
-    if (flow == Flow::ends_loop) break;
-    finished_a_round |= flow == Flow::next;
+    const LoopFlow flow = execute(loop.body);
+    if (flow == LoopFlow::ends_loop) break;
+    finished_a_round |= flow == LoopFlow::next;
   }
   if (finished_a_round) return;
   const Inner inner(*this, home, out_);

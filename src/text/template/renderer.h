@@ -74,7 +74,7 @@ class Renderer {
   };
 
  private:
-  enum class Flow : std::uint8_t { next, ends_round, ends_loop };
+  enum class LoopFlow : std::uint8_t { next, ends_round, ends_loop };
   class Inner;
 
   Value evaluate_node(const Expression& expression);
@@ -86,19 +86,19 @@ class Renderer {
   Arguments evaluate_arguments(std::span<const Argument> arguments);
   Value name_value(std::string_view name);
 
-  Flow execute(const Block& block);
-  Flow execute(const Text& node);
-  Flow execute(const Output& node);
-  Flow execute(const Set& node);
-  Flow execute(const SetBlock& node);
-  Flow execute(const If& node);
-  Flow execute(const For& node);
-  Flow execute(const MacroDefinition& node);
-  Flow execute(const CallBlock& node);
-  Flow execute(const FilterBlock& node);
-  Flow execute(const With& node);
-  Flow execute(const Generation& node);
-  Flow execute(const LoopControl& node);
+  LoopFlow execute(const Block& block);
+  LoopFlow execute(const Text& node);
+  LoopFlow execute(const Output& node);
+  LoopFlow execute(const Set& node);
+  LoopFlow execute(const SetBlock& node);
+  LoopFlow execute(const If& node);
+  LoopFlow execute(const For& node);
+  LoopFlow execute(const MacroDefinition& node);
+  LoopFlow execute(const CallBlock& node);
+  LoopFlow execute(const FilterBlock& node);
+  LoopFlow execute(const With& node);
+  LoopFlow execute(const Generation& node);
+  LoopFlow execute(const LoopControl& node);
 
   void assign(const Target& target, const Value& value);
   void bind_parameters(const MacroDefinition& macro, const Arguments& arguments);

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "text/template/functions.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/python_text.h"
 #include "text/template/renderer.h"
 

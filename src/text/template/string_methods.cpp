@@ -12,7 +12,7 @@
 
 #include "base/names.h"
 #include "text/template/functions.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/python_text.h"
 #include "text/template/renderer.h"
 #include "text/unicode/unicode.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "rlx/error.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/renderer.h"
 #include "text/template/syntax.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/checked.h"
 #include "rlx/error.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/renderer.h"
 
 namespace rlx::jinja {

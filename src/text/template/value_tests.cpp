@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "text/template/functions.h"
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 #include "text/template/python_text.h"
 #include "text/template/renderer.h"
 

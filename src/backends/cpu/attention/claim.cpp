@@ -1,7 +1,7 @@
 #include "backends/cpu/attention/claim.h"
 
 #include "backends/cpu/attention/attention.h"
-#include "backends/cpu/attention/run.h"
+#include "backends/cpu/attention/step.h"
 #include "backends/cpu/machine/level_of.h"
 #include "lowering/attention/view_parts.h"
 

@@ -4,7 +4,7 @@
 
 #include "backends/cpu/machine/level_of.h"
 #include "backends/cpu/product/product_kernels.h"
-#include "backends/cpu/product/run.h"
+#include "backends/cpu/product/step.h"
 #include "lowering/products/axis_parts.h"
 #include "lowering/products/epilogue.h"
 #include "passes/channels_last.h"

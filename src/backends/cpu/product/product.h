@@ -6,7 +6,7 @@
 
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
 #include "backends/cpu/machine/cpu_features.h"
-#include "lowering/products/dot_axes.h"
+#include "lowering/products/product_axes.h"
 
 namespace rlx::cpu {
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/quantized/block_kernels.h"
+#include "backends/cpu/quantized/block_kernel_table.h"
 #include "backends/cpu/quantized/block_tile.h"
 
 namespace rlx::cpu {

@@ -1,6 +1,6 @@
 #include <arm_neon.h>
 
-#include "backends/cpu/quantized/block_kernels.h"
+#include "backends/cpu/quantized/block_kernel_table.h"
 #include "backends/cpu/quantized/narrow_tile.h"
 
 namespace rlx::cpu {

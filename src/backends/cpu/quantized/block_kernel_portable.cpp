@@ -1,5 +1,5 @@
 #include "backends/cpu/machine/portable_vectors.h"
-#include "backends/cpu/quantized/block_kernels.h"
+#include "backends/cpu/quantized/block_kernel_table.h"
 #include "backends/cpu/quantized/narrow_tile.h"
 
 namespace rlx::cpu {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "backends/cpu/quantized/block_kernels.h"
+#include "backends/cpu/quantized/block_kernel_table.h"
 #include "backends/cpu/quantized/block_rows.h"
 #include "backends/cpu/quantized/block_vectors_avx512.h"
 

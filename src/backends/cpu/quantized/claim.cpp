@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/cpu/machine/level_of.h"
-#include "backends/cpu/quantized/run.h"
+#include "backends/cpu/quantized/step.h"
 #include "backends/cpu/quantized/wide_dot.h"
 #include "ir/op.h"
 #include "lowering/attributes.h"

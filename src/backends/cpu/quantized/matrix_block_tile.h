@@ -1,6 +1,6 @@
 #pragma once
 #include "backends/cpu/gemm/micro_kernels/tile_config.h"
-#include "backends/cpu/quantized/block_kernels.h"
+#include "backends/cpu/quantized/block_kernel_table.h"
 #include "backends/cpu/quantized/block_rows.h"
 #include "backends/cpu/quantized/block_vectors_avx512.h"
 

@@ -2,7 +2,7 @@
 #include <bit>
 #include <utility>
 
-#include "backends/cpu/quantized/block_kernels.h"
+#include "backends/cpu/quantized/block_kernel_table.h"
 #include "backends/cpu/quantized/block_rows.h"
 
 // Products with block weights where vectors hold a piece of a panel only, or registers are too few for the sums of a tile: a step is taken

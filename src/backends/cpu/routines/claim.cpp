@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/routines/run.h"
+#include "backends/cpu/routines/step.h"
 #include "ir/op.h"
 
 namespace rlx::cpu {

@@ -9,9 +9,9 @@ namespace rlx::cpu {
 /// Unsigned integers in the order of elements that are stored as such bits: NaN of either sign is the largest and equals itself, -0 equals
 /// 0.
 template <class Bits>
-class Ranks {
+class StoredRanks {
  public:
-  explicit Ranks(DType type, bool descending)
+  explicit StoredRanks(DType type, bool descending)
       : infinity_(is_float(type) ? infinity(type) : all >> 1),
         base_(is_float(type) || is_signed_int(type) ? sign : 0),
         float_(is_float(type) ? all : 0),

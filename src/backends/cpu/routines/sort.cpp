@@ -33,7 +33,7 @@ int bits_of_key(const RoutineCall& call, std::int64_t key) { return info(call.op
 template <class Stored, class Bits>
 void read_ranks(const RoutineCall& call, std::int64_t key, const Line& line, const LineParts& parts, Placed<Bits>* items) {
   const RoutineArray& x = call.operands[static_cast<std::size_t>(key)];
-  const Ranks<Stored> ranks(x.dtype, std::get<bool>(call.attrs[2]));
+  const StoredRanks<Stored> ranks(x.dtype, std::get<bool>(call.attrs[2]));
   const Stored* in = x.as<const Stored>() + line.begin;
   for_each_part(parts, call.pool, [=](std::int64_t, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
@@ -79,7 +79,7 @@ void sort_line(const RoutineCall& call, const Line& line, const LineParts& parts
 
 /// Puts elements of one rank whose bits differ into their order on the line: zeros of both signs, and NaNs.
 template <class Bits>
-void write_equals(const RoutineCall& call, const Line& line, const Ranks<Bits>& ranks, Bits rank, std::span<const Bits> sorted) {
+void write_equals(const RoutineCall& call, const Line& line, const StoredRanks<Bits>& ranks, Bits rank, std::span<const Bits> sorted) {
   const Bits* in = call.operands[0].as<const Bits>() + line.begin;
   const auto equals = std::ranges::equal_range(sorted, rank);
   Bits* out = call.results[0].as<Bits>() + line.begin + (equals.begin() - sorted.begin()) * line.stride;
@@ -112,7 +112,7 @@ void sort_keys(const RoutineCall& call, const Line& line, const LineParts& parts
   const auto n = static_cast<std::size_t>(line.length), counters = static_cast<std::size_t>(Sort::counters(parts));
   auto* keys = reinterpret_cast<Bits*>(call.scratch(counters * sizeof(std::uint32_t) + 2 * n * sizeof(Bits)));
   auto* counts = reinterpret_cast<std::uint32_t*>(keys + 2 * n);
-  const Ranks<Bits> ranks(call.operands[0].dtype, std::get<bool>(call.attrs[2]));
+  const StoredRanks<Bits> ranks(call.operands[0].dtype, std::get<bool>(call.attrs[2]));
   const Bits* in = call.operands[0].as<const Bits>() + line.begin;
   Bits* out = call.results[0].as<Bits>() + line.begin;
   std::atomic<bool> differ = false;  // elements of one rank

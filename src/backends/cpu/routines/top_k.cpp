@@ -159,7 +159,7 @@ class TopK {
   const RoutineCall& call_;
   const std::int64_t k_, axis_;
   const AxisLines from_, to_;
-  const Ranks<Bits> ranks_;
+  const StoredRanks<Bits> ranks_;
 };
 
 void run(const RoutineCall& call) {

@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 
-#include "lowering/products/dot_axes.h"
+#include "lowering/products/product_axes.h"
 
 namespace rlx::gpu {
 

@@ -31,7 +31,7 @@ class Awq final : public Scheme {
     return names;
   }
 
-  TensorView matrix(const Module& module) const override {
+  TensorView matrix(const QuantizedModule& module) const override {
     const TensorView& codes = module.matrix("qweight", i32);
     const std::int64_t columns = codes.shape[0], words = codes.shape[1], rows = words * 8;
     const std::int64_t size = group_size(group_size_, columns), groups = group_count(columns, size);

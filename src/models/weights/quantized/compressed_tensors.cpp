@@ -12,7 +12,7 @@ namespace {
 
 /// The scales (rows, groups), or one for all.
 struct GroupScales {
-  GroupScales(const Module& module, std::int64_t rows) : tensor(module.at("weight_scale")) {
+  GroupScales(const QuantizedModule& module, std::int64_t rows) : tensor(module.at("weight_scale")) {
     const auto& shape = tensor.shape;
     one = shape.empty() || shape == std::vector<std::int64_t>{1};
     if (!one && (shape.size() > 2 || shape[0] != rows)) module.refuse(tensor, fmt::format("one scale, or some for each of {} rows", rows));
@@ -25,7 +25,7 @@ struct GroupScales {
   std::int64_t groups = 1;
 };
 
-std::vector<std::int32_t> column_groups(const Module& module, const GroupScales& scales, std::int64_t columns) {
+std::vector<std::int32_t> column_groups(const QuantizedModule& module, const GroupScales& scales, std::int64_t columns) {
   if (scales.groups > columns) module.refuse(scales.tensor, fmt::format("scales of at most {} groups", columns));
   if (module.find("weight_g_idx") != nullptr) return groups_of(module.at("weight_g_idx", i32, {columns}), scales.groups);
   if (columns % scales.groups != 0) module.refuse(scales.tensor, fmt::format("scales of groups that divide {} columns", columns));
@@ -44,7 +44,7 @@ class PackedIntegers final : public Scheme {
     return names;
   }
 
-  TensorView matrix(const Module& module) const override {
+  TensorView matrix(const QuantizedModule& module) const override {
     const TensorView& codes = module.matrix("weight_packed", i32);
     const auto [rows, columns] = shape_of(module, codes);
     const GroupScales scales(module, rows);
@@ -58,7 +58,7 @@ class PackedIntegers final : public Scheme {
 
  private:
   /// Words are padded, so that a tensor of two numbers says how many rows and columns there are.
-  std::pair<std::int64_t, std::int64_t> shape_of(const Module& module, const TensorView& codes) const {
+  std::pair<std::int64_t, std::int64_t> shape_of(const QuantizedModule& module, const TensorView& codes) const {
     const TensorView& shape = module.at("weight_shape", i64, {2});
     std::array<std::int64_t, 2> sizes{};
     std::memcpy(sizes.data(), shape.data.data(), sizeof sizes);
@@ -79,7 +79,7 @@ class SignedBytes final : public Scheme {
     return names;
   }
 
-  TensorView matrix(const Module& module) const override {
+  TensorView matrix(const QuantizedModule& module) const override {
     const TensorView& codes = module.matrix("weight", i8);
     const std::int64_t rows = codes.shape[0], columns = codes.shape[1];
     const GroupScales scales(module, rows);

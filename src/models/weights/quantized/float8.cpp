@@ -47,7 +47,7 @@ class Float8 final : public Scheme {
 
   /// As F16: no block type has such codes, a product of an E4M3 and a scale is within 2^-12 of an F16, and kernels widen those as they load
   /// them.
-  TensorView matrix(const Module& module) const override {
+  TensorView matrix(const QuantizedModule& module) const override {
     const TensorView& codes = module.at("weight");
     if (codes.shape.size() != 2) module.refuse(codes, "two axes");
     const TensorView* const inverse = module.find("weight_scale_inv");
@@ -63,7 +63,8 @@ class Float8 final : public Scheme {
 
  private:
   /// How many rows and columns share a scale.
-  std::pair<std::int64_t, std::int64_t> sizes_of_scale(const Module& module, const TensorView& codes, const TensorView& scales) const {
+  std::pair<std::int64_t, std::int64_t> sizes_of_scale(const QuantizedModule& module, const TensorView& codes,
+                                                       const TensorView& scales) const {
     const std::int64_t rows = codes.shape[0], columns = codes.shape[1];
     const auto blocks = [&](std::int64_t size, std::int64_t block) { return (size + block - 1) / block; };
     if (block_) {

@@ -15,7 +15,7 @@
 namespace rlx {
 namespace {
 
-using quantized::Module;
+using quantized::QuantizedModule;
 using quantized::Scheme;
 
 using MakeScheme = std::unique_ptr<Scheme> (*)(const JsonField& config);
@@ -59,7 +59,8 @@ Checkpoint with_matrices(Checkpoint stored, const Scheme& scheme) {
         std::make_shared<std::pair<std::shared_ptr<const Checkpoint>, std::vector<TensorView>>>(checkpoint, std::vector<TensorView>());
     for (const TensorView& tensor : file.tensors) {
       const bool is_part = is_named(tensor.name, scheme.others()) && layers.contains(without_ending(tensor.name));
-      if (scheme.is_codes(tensor)) tensors->second.push_back(scheme.matrix(Module(checkpoint, std::string(without_ending(tensor.name)))));
+      if (scheme.is_codes(tensor))
+        tensors->second.push_back(scheme.matrix(QuantizedModule(checkpoint, std::string(without_ending(tensor.name)))));
       else if (!is_part && !is_named(tensor.name, of_activations)) tensors->second.push_back(tensor);
     }
     const std::span<const TensorView> all = tensors->second;

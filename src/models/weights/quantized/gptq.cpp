@@ -25,7 +25,7 @@ class Gptq final : public Scheme {
     return names;
   }
 
-  TensorView matrix(const Module& module) const override {
+  TensorView matrix(const QuantizedModule& module) const override {
     const TensorView& codes = module.matrix("qweight", i32);
     const std::int64_t rows = codes.shape[1], columns = codes.shape[0] * 32 / bits_;
     if (codes.shape[0] * 32 % bits_ != 0 || rows * bits_ % 32 != 0)

@@ -11,7 +11,7 @@
 namespace rlx::quantized {
 
 /// 32-bit words of a file, which need not be aligned.
-struct Words {
+struct CodeWords {
   const std::byte* bytes = nullptr;
 
   std::uint64_t operator[](std::int64_t i) const {
@@ -22,7 +22,7 @@ struct Words {
 };
 
 /// `bits` bits from bit `at` on of the words first, first + stride, first + 2 * stride, ..., low bits first; they may lie in two words.
-inline int bits_of(Words words, std::int64_t first, std::int64_t stride, std::int64_t at, int bits) {
+inline int bits_of(CodeWords words, std::int64_t first, std::int64_t stride, std::int64_t at, int bits) {
   const std::int64_t shift = at % 32, word = first + at / 32 * stride;
   const std::uint64_t upper = shift + bits > 32 ? words[word + stride] << 32 : 0;
   return static_cast<int>((words[word] | upper) >> shift & ((1U << bits) - 1));
@@ -39,7 +39,7 @@ struct UnsignedCodes {
 /// GPTQ: the codes of a row lie one behind the other in a column of words (columns * bits / 32, rows), the zeros of a group in a row of
 /// words (groups, rows * bits / 32). Source: Frantar et al. 2022, as AutoGPTQ and GPTQModel pack it.
 struct GptqCodes : UnsignedCodes {
-  Words codes, zeros;
+  CodeWords codes, zeros;
   std::int64_t rows = 0;
   int zero_offset = 1;  // of the format "gptq": stored zeros are less by one, and wrap
 
@@ -52,7 +52,7 @@ struct GptqCodes : UnsignedCodes {
 /// AWQ, "gemm": words (columns, rows / 8) and (groups, rows / 8) hold eight rows each, even ones before odd ones. Source: Lin et al. 2023,
 /// as AutoAWQ packs it.
 struct AwqCodes : UnsignedCodes {
-  Words codes, zeros;
+  CodeWords codes, zeros;
   std::int64_t rows = 0;
 
   int code(std::int64_t row, std::int64_t column) const { return nibble(codes[column * (rows / 8) + row / 8], row); }
@@ -68,7 +68,7 @@ struct AwqCodes : UnsignedCodes {
 /// compressed-tensors, "pack-quantized": the codes of a row in a row of words (rows, columns * bits / 32); the zeros of a group, if there
 /// are any, in a column of words (rows * bits / 32, groups). Both are raised by half their range.
 struct PackedCodes : UnsignedCodes {
-  Words codes, zeros;
+  CodeWords codes, zeros;
   std::int64_t words_of_row = 0, groups = 0;
 
   int code(std::int64_t row, std::int64_t column) const { return bits_of(codes, row * words_of_row, 1, column * bits, bits); }

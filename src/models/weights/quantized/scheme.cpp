@@ -8,31 +8,31 @@
 
 namespace rlx::quantized {
 
-const TensorView* Module::find(std::string_view ending) const {
+const TensorView* QuantizedModule::find(std::string_view ending) const {
   const TensorView* const tensor = checkpoint_->find(fmt::format("{}.{}", name_, ending));
   if (tensor != nullptr && std::ranges::count(tensor->shape, 0) > 0) refuse(*tensor, "sizes of at least 1");
   return tensor;
 }
 
-const TensorView& Module::at(std::string_view ending) const {
+const TensorView& QuantizedModule::at(std::string_view ending) const {
   if (const TensorView* const tensor = find(ending)) return *tensor;
   fail("{}: the tensor {} is missing, which belongs to the quantized matrix {}", checkpoint_->name(),
        quote_name(fmt::format("{}.{}", name_, ending)), quote_name(matrix_name()));
 }
 
-const TensorView& Module::matrix(std::string_view ending, DType dtype) const {
+const TensorView& QuantizedModule::matrix(std::string_view ending, DType dtype) const {
   const TensorView& tensor = at(ending);
   if (tensor.dtype != dtype || tensor.shape.size() != 2) refuse(tensor, fmt::format("{} with two axes", rlx::name(dtype)));
   return tensor;
 }
 
-const TensorView& Module::at(std::string_view ending, DType dtype, std::vector<std::int64_t> shape) const {
+const TensorView& QuantizedModule::at(std::string_view ending, DType dtype, std::vector<std::int64_t> shape) const {
   const TensorView& tensor = at(ending);
   if (tensor.dtype != dtype || tensor.shape != shape) refuse(tensor, type_text(dtype, shape));
   return tensor;
 }
 
-void Module::refuse(const TensorView& tensor, const std::string& needed) const {
+void QuantizedModule::refuse(const TensorView& tensor, const std::string& needed) const {
   fail("{}: tensor {} is {} (needed: {})", checkpoint_->name(), quote_name(tensor.name), type_text(tensor.dtype, tensor.shape), needed);
 }
 

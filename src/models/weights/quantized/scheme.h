@@ -15,9 +15,10 @@
 namespace rlx::quantized {
 
 /// The tensors of a layer that make its matrix: `<module>.qweight` and what lies beside it. Every size of them is at least 1.
-class Module {
+class QuantizedModule {
  public:
-  Module(std::shared_ptr<const Checkpoint> checkpoint, std::string name) : checkpoint_(std::move(checkpoint)), name_(std::move(name)) {}
+  QuantizedModule(std::shared_ptr<const Checkpoint> checkpoint, std::string name)
+      : checkpoint_(std::move(checkpoint)), name_(std::move(name)) {}
 
   /// The tensor `<module>.weight`, which is made.
   std::string matrix_name() const { return name_ + ".weight"; }
@@ -46,7 +47,7 @@ class Scheme {
   /// The endings of the tensors beside the codes of a matrix.
   virtual std::span<const std::string_view> others() const = 0;
   /// The matrix (outputs, inputs) of a layer. Throws Error naming the tensor that is missing or does not fit the others.
-  virtual TensorView matrix(const Module& module) const = 0;
+  virtual TensorView matrix(const QuantizedModule& module) const = 0;
 };
 
 /// The group of each column: `size` columns after the other, or as the tensor `g_idx` (columns) says. Throws Error naming the tensor.

@@ -1,5 +1,5 @@
 // MILBlob, version 2: a head of 64 bytes, and at multiples of 64 a record of 64 bytes for each array, its elements behind it.
-#include "backends/coreml/weights.h"
+#include "backends/coreml/weight_file.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "backends/cpu/product/run.h"
+#include "backends/cpu/product/step.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "reports/work.h"
+#include "reports/workload.h"
 
 #include <algorithm>
 #include <optional>
@@ -23,7 +23,7 @@ SavedGraph encoder_graph(const DecoderConfig& config) {
 }
 
 /// A run that reads a prompt, or that writes one token behind others. Which they are changes no time.
-LoadedWork language_model(const Work& work, const CompileChoices& choices) {
+LoadedWorkload language_model(const Workload& work, const CompileChoices& choices) {
   constexpr std::int64_t usual_prompt = 512;
   if (!work.inputs.empty() || !work.sizes.empty()) throw CLI::ValidationError("--in and --size", "are not for language models");
   Session session = open_session(choices, work.model);
@@ -35,7 +35,7 @@ LoadedWork language_model(const Work& work, const CompileChoices& choices) {
 }
 
 /// A program from a file. Values that it has stay.
-LoadedWork program(const Work& work, const CompileChoices& choices) {
+LoadedWorkload program(const Workload& work, const CompileChoices& choices) {
   Executable executable = open_program(choices, work.graph);
   const Graph& graph = ProgramFile::graph(executable);
   NamedArrays given;
@@ -53,7 +53,7 @@ LoadedWork program(const Work& work, const CompileChoices& choices) {
 
 }  // namespace
 
-void add_work(CLI::App& command, Work& work) {
+void add_workload(CLI::App& command, Workload& work) {
   CLI::Option* graph =
       command
           .add_option("graph", work.graph,
@@ -77,7 +77,7 @@ void add_work(CLI::App& command, Work& work) {
       ->check(CLI::Range(1, 1 << 20).description(""));
 }
 
-LoadedWork load(const Work& work, const CompileChoices& choices) {
+LoadedWorkload load(const Workload& work, const CompileChoices& choices) {
   if (work.graph.empty() && work.model.empty()) throw CLI::RequiredError("graph or --model");
   if (work.model.empty() && is_program_file(work.graph)) return program(work, choices);
   std::optional<DecoderConfig> config;

@@ -1,4 +1,4 @@
-#include "lowering/products/dot_axes.h"
+#include "lowering/products/product_axes.h"
 
 #include <algorithm>
 

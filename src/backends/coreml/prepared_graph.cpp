@@ -1,4 +1,4 @@
-#include "backends/coreml/prepared.h"
+#include "backends/coreml/prepared_graph.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Elements stored at positions that are computed.
-#include "ops/structure/place.h"
+#include "ops/structure/placed_elements.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/routines/run.h"
+#include "backends/cpu/routines/step.h"
 
 #include "backends/cpu/execution/execute.h"
 

@@ -1,4 +1,4 @@
-#include "text/template/operations.h"
+#include "text/template/python_operations.h"
 
 #include <algorithm>
 #include <array>

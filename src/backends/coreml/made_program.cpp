@@ -1,11 +1,11 @@
-#include "backends/coreml/program.h"
+#include "backends/coreml/made_program.h"
 
 #include <algorithm>
 
 #include "backends/coreml/blocks.h"
 #include "backends/coreml/feature.h"
 #include "backends/coreml/operations.h"
-#include "backends/coreml/prepared.h"
+#include "backends/coreml/prepared_graph.h"
 #include "ir/array_type.h"
 #include "ir/rebuild.h"
 #include "ir/reference.h"

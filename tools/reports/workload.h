@@ -13,7 +13,7 @@
 /// What the commands that look at a program share: which program, with which values.
 namespace rlx::command {
 
-struct Work {
+struct Workload {
   std::string graph, model;
   std::vector<std::string> inputs, sizes;
   std::int64_t default_size = 128;
@@ -21,9 +21,9 @@ struct Work {
 };
 
 /// GRAPH or --model, --prompt, --tokens, --in, --size, --default-size.
-void add_work(CLI::App& command, Work& work);
+void add_workload(CLI::App& command, Workload& work);
 
-struct LoadedWork {
+struct LoadedWorkload {
   Session session;
   Executable executable;
   std::map<std::string, Feed> inputs;
@@ -32,7 +32,7 @@ struct LoadedWork {
 
 /// The compiled program, with a value for every input and parameter; what is not given is made up.
 /// Throws Error for a bad file, name or size; CLI::RequiredError without a graph or model.
-LoadedWork load(const Work& work, const CompileChoices& choices);
+LoadedWorkload load(const Workload& work, const CompileChoices& choices);
 
 /// What the session's device reaches at best: see cpu::measure_roofline and Device::measure.
 cpu::Roofline measure_roofline(const Session& session, const std::vector<LaunchReport>& launches);

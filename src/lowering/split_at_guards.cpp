@@ -1,4 +1,4 @@
-#include "lowering/parts.h"
+#include "lowering/split_at_guards.h"
 
 #include <algorithm>
 

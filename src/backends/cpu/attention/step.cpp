@@ -1,4 +1,4 @@
-#include "backends/cpu/attention/run.h"
+#include "backends/cpu/attention/step.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "lowering/kernels_only/claims.h"
+#include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx {
 

@@ -1,4 +1,4 @@
-#include "backends/cpu/quantized/run.h"
+#include "backends/cpu/quantized/step.h"
 
 #include <algorithm>
 
