@@ -5,15 +5,10 @@
 #include <random>
 #include <vector>
 
-#include "backends/cpu/backend.h"
-#include "backends/cpu/jit.h"
-#include "backends/cpu/machine/denormals.h"
-#include "base/thread_pool.h"
-#include "ir/sources.h"
-#include "lowering/lowering.h"
+#include "backends/cpu/machine/cpu_features.h"
 #include "ops/evaluated.h"
 #include "ops/function_ranges.h"
-#include "passes/expand.h"
+#include "rlx/session.h"
 
 // Functions of one float over their whole range: in kernels of every level of this CPU, and in the reference.
 namespace rlx::test {
@@ -67,33 +62,25 @@ inline Graph graph_of(const std::function<Value(Value)>& build, DType dtype, std
   return graph;
 }
 
-/// The function by a kernel of `level`.
+template <class T>
+Array numbers(const std::vector<T>& x) {
+  Array all(sizeof(T) == 8 ? f64 : f32, {static_cast<std::int64_t>(x.size())});
+  std::copy(x.begin(), x.end(), all.mutable_values<T>().begin());
+  return all;
+}
+
+/// The function by kernels of `level`.
 template <class T>
 std::vector<T> by_kernel(const std::function<Value(Value)>& build, const std::vector<T>& x, cpu::CpuLevel level) {
-  const auto count = static_cast<std::int64_t>(x.size());
-  const Graph graph = graph_of(build, sizeof(T) == 8 ? f64 : f32, count);
-  Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
-  const auto kernels = program.kernels();
-  EXPECT_EQ(kernels.size(), 1u);
-  ThreadPool pool(1);
-  cpu::Jit jit(cpu::target_of(level), {});
-  const auto function = jit.load(std::span(&kernels[0]->text, 1), pool)[0];
-  std::vector<T> y(x.size());
-  std::vector<void*> buffers;
-  for (const KernelBuffer& buffer : kernels[0]->kernel.buffers) {
-    const Array* table = constant_value(program.graph.node(buffer.value.node));
-    const void* read = table ? static_cast<const void*>(table->bytes().data()) : x.data();
-    buffers.push_back(buffer.written ? y.data() : const_cast<void*>(read));
-  }
-  const cpu::FlushDenormals flush;  // as in a run
-  function(buffers.data(), nullptr, 0, count);
-  return y;
+  const Session session(Device::cpu(), {.threads = 1, .cache_folder = "", .cpu_level = std::string(cpu::to_string(level))});
+  const Array in = numbers(x);
+  const Array y = session.compile(graph_of(build, in.dtype(), in.size())).run({{"x", in}}).at("y");
+  return {y.values<T>().begin(), y.values<T>().end()};
 }
 
 template <class T>
 std::vector<T> by_reference(const std::function<Value(Value)>& build, const std::vector<T>& x) {
-  Array in(sizeof(T) == 8 ? f64 : f32, {static_cast<std::int64_t>(x.size())});
-  std::copy(x.begin(), x.end(), in.mutable_values<T>().begin());
+  const Array in = numbers(x);
   const Array y = evaluate(graph_of(build, in.dtype(), in.size()), {{"x", in}})[0];
   return {y.values<T>().begin(), y.values<T>().end()};
 }

@@ -6,8 +6,8 @@ namespace rlx {
 // Where log |gamma| and its derivative are 0 between negative integers, down to -25: by distance from an integer, each in two parts, whose
 // sum has 100 bits. Found by halving intervals with 60 digits.
 
-/// Of log |gamma|: for n = 2, 3, ... 24 from -n the root below it, from -n - 1 the root above it. Last, from -2, the extremum in -3..-2.
-constexpr std::array<std::array<double, 2>, 47> lgamma_roots{{
+/// Of log |gamma|: for n = 2, 3, ... 24 from -n the root below it, from -n - 1 the root above it.
+constexpr std::array<std::array<double, 2>, 46> lgamma_roots{{
     {-0.45702473822080064, 1.843554041574456e-17},     {0.2523173532725874, -2.04688991691325e-17},
     {-0.14358088834998006, 3.862806401714152e-18},     {0.04470571514140207, 8.223977942582053e-19},
     {-0.03936183974053688, 3.2731379225891636e-18},    {0.008455359439952277, 8.231751957350036e-19},
@@ -31,9 +31,7 @@ constexpr std::array<std::array<double, 2>, 47> lgamma_roots{{
     {-8.896791392450574e-22, 7.911649065141598e-38},   {3.868170170630684e-23, -8.843130416975817e-40},
     {-3.868170170630684e-23, 8.843224893988871e-40},   {1.6117375710961184e-24, -3.684656525514274e-41},
     {-1.6117375710961184e-24, 3.6846581873876786e-41}, {6.446950284384474e-26, -1.9330404099091066e-42},
-    {-0.6107208684441446, -1.2202694992732132e-17},
 }};
-constexpr double lgamma_at_extremum = -0.11862999102044386;
 
 /// Of digamma: for n = 0, 1, ... 24 from -n the root in -n - 1..-n.
 constexpr std::array<std::array<double, 2>, 25> digamma_roots{{

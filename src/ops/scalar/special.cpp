@@ -26,6 +26,8 @@ Value in_f64(std::string_view op, Value x, Body body) {
 // The tangent of op's operand times `slope`.
 Values times_in_f64(Value dx, Value slope) { return {cast(cast(dx, f64) * slope, dx.dtype())}; }
 
+Value inside(Value v, double low, double high) { return logical_and(gt(v, like(v, low)), lt(v, like(v, high))); }
+
 // Both sides of 0, where gamma has poles at the integers.
 std::vector<Sample> around_poles() {
   auto all = elementwise_samples({}, 0.2, 14);
@@ -116,18 +118,17 @@ struct LogGamma {
     Value slope = series.at_x + inverse_a * (inverse_a + inverse_b) * series.slope * 18;
     return fma(t, log(a) - 1, (0.5 - b) * log1p(-(t * inverse_b))) - step * slope;
   }
-  /// Of v in -25..-2: by gamma(v) gamma(1 - v) = pi / sin(pi v) at v and at a root, or at the extremum in -3..-2.
+  /// Of v in -25..-2: by gamma(v) gamma(1 - v) = pi / sin(pi v) at v and at a root; where it is flat, by the slope from the root.
   static Value between_poles(Value v) {
-    Value up = ceil(v), below = up - v, left = gt(below, like(v, 0.68));
-    Value middle = logical_and(eq(up, like(v, -2)), logical_and(gt(below, like(v, 0.54)), logical_not(left)));
-    Value row = select(middle, like(v, lgamma_roots.size() - 1.0), select(left, up * -2 - 3, up * -2 - 4));
-    const Anchor at(lgamma_roots, v, select(left, up - 1, up), row);
+    Value up = ceil(v), below = up - v, left = gt(below, like(v, 0.6));
+    const Anchor at(lgamma_roots, v, select(left, up - 1, up), select(left, up * -2 - 3, up * -2 - 4));
     // q: sin(pi v) / sin(pi r) less 1
     Value half = sin(at.t * (pi / 2)), cotangent = at.of_angle([](auto x) { return std::cos(x) / std::sin(x); });
-    Value q = fma(sine_of_half_turns(at.t), cotangent, half * half * -2), near = lt(abs(q), like(v, 0.45));
+    Value q = fma(sine_of_half_turns(at.t), cotangent, half * half * -2), near = inside(q, -0.45, 1);
     Value sines = sine_of_half_turns(at.fraction) * at.of_angle([](auto x) { return 1 / std::sin(x); });
     Value ratio = select(near, log1p(select(near, q, like(v, 0))), log(abs(sines)));
-    return select(middle, like(v, lgamma_at_extremum), like(v, 0)) + (drop(at.reflected(), at.t) - ratio);
+    Value slope = select(left, horner((v + 2.75) / 0.15, left_slope), horner((v + 2.390625) / 0.234375, right_slope));
+    return select(inside(v, -2.9, -2.16), at.t * slope, drop(at.reflected(), at.t) - ratio);
   }
   static Value body(const LogGamma&, Value x) {
     return in_f64(name, x, [&](Value v) {
@@ -135,7 +136,7 @@ struct LogGamma {
       Value mirrored = std::log(pi) - log(abs(sin((v - whole) * pi))) - y;  // gamma(v) gamma(1 - v) = pi / sin(pi v)
       Value pole = logical_and(le(v, like(v, 0)), eq(v, whole));            // of -infinity too
       if (x.dtype() == f64) {
-        Value anchor = logical_and(logical_and(gt(v, like(v, last_anchor)), lt(v, like(v, -2))), logical_not(pole));
+        Value anchor = logical_and(inside(v, last_anchor, -2), logical_not(pole));
         mirrored = select(anchor, between_poles(anchored(v, anchor, 2)), mirrored);
       }
       return select(pole, like(v, infinity), select(reflect, mirrored, y));
