@@ -76,6 +76,9 @@ CASES += [("linalg.norm", (T,), {"ord": ord, "axis": (0, 2), "keepdims": keep}) 
 CASES += [("linalg.norm", (V,), {"ord": ord}) for ord in (1, 2, 3, np.inf)] + [("linalg.norm", (T,), {}), ("linalg.norm", (T,), {"axis": 1, "ord": 1})]
 CASES += [("linalg.cond", (x,), {"p": p}) for x in (S,) for p in (None, 2, -2, 1, "fro")]
 CASES += [(name, (Z,), {}) for name in "sinh cosh tanh expm1 log1p arcsin arccos arctan arcsinh arccosh arctanh sign sqrt log sin cos".split()]
+I = np.inf
+ENDS = [np.array(x.ravel()) for x in np.meshgrid(np.float32([0, 0.5, -1.5, 3, -100, 5, I, -I, np.nan, 3e38]), np.float32([0.01, -0.01, 3, -3, 0, I, -I, np.nan, 1e30]))]
+CASES += [("floor_divide", ENDS, {}), ("remainder", ENDS, {}), ("median", (np.float32([[I] * 4, [-I] * 4, [3e38, 3e38, -3e38, -3e38], [-I, I, 1, 2]]),), {"axis": 1})]
 CASES += [("remainder", (np.float32([-0.0, 0.0, 4, -4]), np.float32([3, -3, -2, 2])), {}), ("reshape", (A, (4, 3)), {})]
 for norm in ("backward", "ortho", "forward"):
     CASES += [(f"fft.{name}", (x,), {"norm": norm}) for name, x in
@@ -83,6 +86,12 @@ for norm in ("backward", "ortho", "forward"):
 CASES += [("fft.fft", (A,), {"n": 3}), ("fft.fft", (A,), {"n": 6, "axis": 0}), ("fft.irfft", (Z,), {"n": 5}), ("fft.rfft", (A,), {"n": 7}),
           ("fft.fftn", (Z,), {"s": (2, 5), "axes": (0, 1)}), ("fft.irfftn", (Z,), {"s": (4, 5), "axes": (0, 1)}), ("fft.hfft", (Z,), {"n": 5}), ("fft.fftshift", (A,), {}),
           ("fft.ifftshift", (A,), {"axes": 1})]  # fmt: skip
+
+
+def test_a_remainder_of_0_has_the_derivative_of_any_other():
+    x, y = np.float32([2, 3, 0, -6, 5]), np.float32([1, 1.5, 2, 3, 3])
+    slopes = rlx.grad(lambda x, y: jnp.sum(jnp.remainder(x, y)), argnums=(0, 1))(jnp.asarray(x), jnp.asarray(y))
+    assert np.array_equal(slopes[0].numpy(), np.ones(5)) and np.array_equal(slopes[1].numpy(), -np.floor(x / y))
 
 
 def resolve(module, name):

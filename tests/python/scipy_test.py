@@ -22,7 +22,16 @@ ELEMENTS = [("gammaln", (POSITIVE,)), ("gamma", (X[::2],)), ("gammasgn", (X,)), 
             ("digamma", (POSITIVE,)), ("erf", (X,)), ("erfc", (X,)), ("erfinv", (P * 2 - 1,)), ("expit", (X,)), ("logit", (P,)), ("xlogy", (A, B)), ("xlogy", (0.0, P)),
             ("xlog1py", (A, B)), ("entr", (X,)), ("rel_entr", (A, B)), ("kl_div", (A, B)), ("boxcox", (A, B)), ("boxcox", (POSITIVE, 0.0)), ("boxcox1p", (A, B)), ("ndtr", (X,)),
             ("log_ndtr", (X * 9,)), ("ndtri", (P,)), ("ndtri", (np.float64([1e-30, 1e-9, 0.5, 0, 1, 1 - 1e-9]),)), ("i0", (X,)), ("i0e", (X,)), ("i1", (X,)), ("i1e", (X,)),
-            ("erfcx", (X,)), ("softmax", (A,)), ("log_softmax", (A,))]  # fmt: skip
+            ("erfcx", (X,)), ("softmax", (A,)), ("log_softmax", (A,)), ("betaln", (np.float64([1e38, 1e-30, 1e4, 100, 1e4, 1e5, 1000]), np.float64([2, 1e4, -0.5, 100, 1e4, 1e12, 1001]))),
+            ("kl_div", (np.float64([np.nan, 1, -1, -1, 0, 0]), np.float64([1, np.nan, np.nan, 2, -np.inf, 1]))), ("gammasgn", (np.float64([np.nan, -1, 2]),)),
+            ("factorial", (np.float64([np.nan, -1, 10]),))]  # fmt: skip
+
+
+def test_powers_of_gamma_functions_have_the_digits_of_f32():
+    n = np.arange(5, dtype=np.float32)
+    assert np.array_equal(special.factorial(n + 6).numpy(), np.float32([720, 5040, 40320, 362880, 3628800]))
+    assert np.array_equal(special.comb(np.float32(100), n).numpy(), np.float32([1, 100, 4950, 161700, 3921225]))
+    assert np.array_equal(special.poch(np.float32([30, 100]), np.float32([2, 3])).numpy(), np.float32([930, 1030200]))
 
 
 def test_derivatives_at_the_ends_are_those_of_jax():

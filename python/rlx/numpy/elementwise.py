@@ -78,10 +78,14 @@ def _signs_differ(remainder_, divisor):
 def floor_divide(x, y):
     """The largest integer at most x / y."""
     x, y = operands_of(x, y)
-    if is_floating(dtype_of(x)) or is_floating(dtype_of(y)):
-        return call("floor", call("div", x, y))
+    rest = call("rem", x, y)
+    if is_floating(dtype_of(rest)):  # as NumPy: x / y may be rounded up to an integer, or to 0
+        exact = call("round", call("div", x - rest, y))
+        whole = where(_signs_differ(rest, y), exact - 1, exact)
+        ratio = call("div", x, y)
+        return call("floor", where(equal(y, 0), ratio, where(equal(whole, 0), copysign(0.0, ratio), whole)))
     quotient = call("div", x, y)
-    return where(_signs_differ(call("rem", x, y), y), quotient - 1, quotient)
+    return where(_signs_differ(rest, y), quotient - 1, quotient)
 
 
 def remainder(x, y):
@@ -89,7 +93,10 @@ def remainder(x, y):
     x, y = operands_of(x, y)
     rest = call("rem", x, y)
     rest = where(_signs_differ(rest, y), rest + y, rest)
-    return where(equal(rest, 0), copysign(0.0, y), rest) if is_floating(dtype_of(rest)) else rest
+    if not is_floating(dtype_of(rest)):
+        return rest
+    zero = copysign(0.0, y) - (call("stop_gradient", rest) - rest)  # with the derivative of any other rest
+    return where(equal(rest, 0), zero, rest)
 
 
 mod = remainder

@@ -6,7 +6,7 @@ from .._core import DType, Error
 from ._base import array_of, axes_of, call, float_of, public
 from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
 from .creation import arange, linspace, zeros
-from .elementwise import clip, conj, floor, isnan, logical_not, sqrt, where
+from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, sqrt, where
 from .products import matmul
 from .reductions import any, argmax, argmin, cumprod, cumsum, diff, max, mean, min, prod, std, sum, var
 
@@ -49,8 +49,10 @@ def _quantile(lines, counts, q, method):
     low, high = floor(at), -floor(-at)
     ends = [call("take_along_axis", lines, clip(each, 0, lines.shape[-1] - 1).astype("int32"), -1) for each in (low, high)]
     if method == "linear":
-        return ends[0] + (ends[1] - ends[0]) * (at - low)
-    nearest = {"lower": ends[0], "higher": ends[1], "midpoint": (ends[0] + ends[1]) * 0.5}
+        part, step = at - low, ends[1] - ends[0]
+        apart = ends[0] * (1 - part) + ends[1] * part  # infinities, and numbers whose difference would be one
+        return where(isfinite(step), ends[0] + step * part, where(call("eq", part, 0.0), ends[0], apart))
+    nearest = {"lower": ends[0], "higher": ends[1], "midpoint": ends[0] * 0.5 + ends[1] * 0.5}
     return nearest[method] if method in nearest else where(call("eq", call("round", at), low), ends[0], ends[1])
 
 

@@ -4,6 +4,7 @@ import math
 
 from .. import numpy as jnp
 from .._custom import custom_jvp
+from .._core import DType
 from ..numpy._base import call, float_of, public
 from ..numpy.elementwise import digamma, erf, erfc, exp, expm1, log, log1p, sqrt, where
 from ..numpy.reductions import logsumexp
@@ -37,19 +38,28 @@ def gammasgn(x):
     whole = jnp.floor(x)
     odd = jnp.not_equal(jnp.remainder(whole, 2.0), 0.0)
     sign = where(x < 0, where(odd, -1.0, 1.0), where(jnp.signbit(x), -1.0, 1.0)).astype(x.dtype)
-    return where((x < 0) & jnp.equal(x, whole), math.nan, sign)
+    return where(jnp.isnan(x) | ((x < 0) & jnp.equal(x, whole)), math.nan, sign)
+
+
+def _in_f64(function, *xs):
+    """The function of the operands in f64, rounded to their type: what cancels in an exponent would leave f32 few digits."""
+    xs = _floats(*xs)
+    return function(*(x.astype(DType.f64) for x in xs)).astype(xs[0].dtype)
+
+
+def _gamma(x):
+    return gammasgn(x) * exp(gammaln(x))
 
 
 def gamma(x):
     """The integral of t^(x - 1) e^-t from 0 to infinity, and its continuation."""
-    x = float_of(x)
-    return gammasgn(x) * exp(gammaln(x))
+    return _in_f64(_gamma, x)
 
 
 def factorial(n, exact=False):
     """n!; 0 for n < 0."""
     n = float_of(n)
-    return where(n < 0, 0.0, gamma(_safe(n >= 0, n, 0.0) + 1.0))
+    return where(n < 0, 0.0, gamma(_safe(~(n < 0), n, 0.0) + 1.0))
 
 
 def comb(N, k, exact=False, repetition=False):
@@ -59,25 +69,34 @@ def comb(N, k, exact=False, repetition=False):
         return comb(N + k - 1.0, k)
     fits = (k <= N) & (N >= 0) & (k >= 0)
     n, m = _safe(fits, N, 1.0), _safe(fits, k, 1.0)
-    return where(fits, exp(gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)), 0.0)
+    return where(fits, _in_f64(lambda n, m: exp(gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)), n, m), 0.0)
 
 
 def poch(z, m):
     """gamma(z + m) / gamma(z)."""
     z, m = _floats(z, m)
-    return where(jnp.equal(m, 0.0), 1.0, gammasgn(z + m) * gammasgn(z) * exp(gammaln(z + m) - gammaln(z)))
+    product = _in_f64(lambda z, m: gammasgn(z + m) * gammasgn(z) * exp(gammaln(z + m) - gammaln(z)), z, m)
+    return where(jnp.equal(m, 0.0), 1.0, product)
+
+
+def _betaln(a, b):
+    """Where the larger one is far from 0 its gamma functions would cancel: by Stirling's series (Didonato and Morris 1992)."""
+    p, q = jnp.minimum(a, b), jnp.maximum(a, b)
+    far = (p >= 0) & (q > 1e3) & (q < math.inf)
+    large, small = _safe(far, q, 1e3), _safe(far, p, 1.0)
+    both = large + small
+    change = -(large - 0.5) * log1p(small / large) - small * (log(both) - 1.0) + small / (12.0 * large * both)
+    return gammaln(p) + where(far, change, gammaln(q) - gammaln(p + q))
 
 
 def betaln(a, b):
     """log |B(a, b)|."""
-    a, b = _floats(a, b)
-    return gammaln(a) + gammaln(b) - gammaln(a + b)
+    return _in_f64(_betaln, a, b)
 
 
 def beta(a, b):
     """gamma(a) gamma(b) / gamma(a + b)."""
-    a, b = _floats(a, b)
-    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(betaln(a, b))
+    return _in_f64(lambda a, b: gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(_betaln(a, b)), a, b)
 
 
 def betainc(a, b, x):
@@ -198,7 +217,8 @@ def rel_entr(p, q):
 def kl_div(p, q):
     """rel_entr(p, q) - p + q."""
     p, q = _floats(p, q)
-    return where((p >= 0) & (q >= 0), rel_entr(p, q) - p + q, math.inf)
+    outside = ((p < 0) | (q < 0)) & ~jnp.isnan(p) & ~jnp.isnan(q)
+    return where(outside, math.inf, rel_entr(p, q) - p + q)
 
 
 def boxcox(x, lmbda):
