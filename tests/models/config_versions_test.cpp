@@ -7,6 +7,7 @@
 
 #include "fixture.h"
 #include "ir/reference.h"
+#include "message.h"
 #include "models/config/rope_config.h"
 #include "models/families/decoder_family.h"
 #include "models/layers/encoder.h"
@@ -64,6 +65,27 @@ TEST(ConfigVersions, EveryFamilyIsAmongThem) {
   }
   for (const std::string_view type : DecoderFamily::model_types())
     EXPECT_TRUE(seen.contains(type)) << type << ": add it to scripts/hf_configs.py";
+}
+
+/// What is said about a config of transformers 5 of which a member of `path` is another.
+std::string refusal(const std::string& name, const std::string& path, const json::Value& other) {
+  json::Value config = configs_of(5).at(name);
+  config[json::Value::json_pointer(path)] = other;
+  return test::whole_error_of([&] { described(config); });
+}
+
+TEST(ConfigVersions, WhatReadersDoNotAgreeOnIsRefused) {
+  EXPECT_EQ(refusal("llama", "/rope_parameters/partial_rotary_factor", 0.5),
+            "config.json: partial_rotary_factor: 0.5 is not supported by llama (allowed: 1)");
+  EXPECT_EQ(refusal("gemma3_text", "/rope_parameters/full_attention/partial_rotary_factor", 0.5),
+            "config.json: partial_rotary_factor: 0.5 is not supported by gemma3_text (allowed: 1)");
+  EXPECT_EQ(refusal("modernbert", "/rope_parameters/sliding_attention/partial_rotary_factor", 0.5),
+            "config.json: partial_rotary_factor: 0.5 is not supported by modernbert (allowed: 1)");
+  EXPECT_EQ(refusal("phi", "/rope_parameters/partial_rotary_factor", 0.5), "no error");
+  EXPECT_EQ(refusal("deepseek_v2", "/norm_topk_prob", true), "config.json: norm_topk_prob: true is not supported (allowed: false)");
+  EXPECT_EQ(refusal("deepseek_v3", "/head_dim", 2U), "config.json: head_dim: 2 is not supported (allowed: qk_rope_head_dim, 4)");
+  EXPECT_EQ(refusal("mistral", "/layer_types", {"full_attention", "sliding_attention"}),
+            "config.json: layer_types: full_attention is not supported by mistral beside a sliding_window (allowed: sliding_attention)");
 }
 
 /// A field that says a size, which no class needs to have; those that only one version has are not among the defaults.

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/config/class_defaults.h"
 #include "models/config/config_field.h"
 
 namespace rlx {
@@ -130,6 +131,13 @@ bool is_proportional(const std::optional<JsonField>& rope) {
   return kind && kind->as_string() == "proportional";
 }
 
+/// Classes without a default of the field ignore it or fail, as the version has it.
+void check_part(const JsonField& config, double part) {
+  const auto type = config.find("model_type");
+  if (part != 1 && type && !class_defaults(type->as_string()).contains("partial_rotary_factor"))
+    config.refuse("partial_rotary_factor: {} is not supported by {} (allowed: 1)", part, type->as_string());
+}
+
 }  // namespace
 
 std::int64_t rotary_part(const JsonField& config, std::int64_t head_size, double part) {
@@ -150,6 +158,7 @@ RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::stri
   if (!(options.theta > 0)) config.refuse("rope_theta {} (allowed: above 0)", options.theta);
   const double part = number_or(numbers, "partial_rotary_factor", number_or(config, "partial_rotary_factor", 1));
   if (is_proportional(rope)) return read_proportional(*rope, head_size, part, options), options;
+  check_part(config, part);
   options.dims = rotary_part(config, head_size, part);
   if (rope) read_scaling(config, *rope, options);
   return options;

@@ -21,6 +21,8 @@ void read_latent_attention(const JsonField& config, DecoderConfig& c) {
   l.plain_size = head_part(config.at("qk_nope_head_dim"));
   l.rope_size = head_part(config.at("qk_rope_head_dim"));
   l.value_size = head_part(config.at("v_head_dim"));
+  if (const auto turning = config.find("head_dim"); turning && as_size(*turning) != l.rope_size)
+    turning->refuse("{} is not supported (allowed: qk_rope_head_dim, {})", as_size(*turning), l.rope_size);
   c.head_size = l.plain_size + l.rope_size;
   c.ropes = {read_rope(config, l.rope_size)};
   c.ropes[0].style = flag_or(config, "rope_interleave", true) ? RopeStyle::interleaved : RopeStyle::half;
@@ -57,6 +59,7 @@ void read_router(const JsonField& config, bool third, ExpertsConfig& e) {
   const std::size_t chosen = method ? method->as_one_of({"greedy", "group_limited_greedy", "noaux_tc"}) : third ? 2 : 0;
   e.router_bias = chosen == 2;
   e.normalize = flag_or(config, "norm_topk_prob", third);
+  if (e.normalize && !third) config.at("norm_topk_prob").refuse("true is not supported (allowed: false)");  // readers do not agree
   if (chosen > 0) read_groups(config, e.router_bias ? 2 : 1, e);
 }
 
