@@ -255,6 +255,47 @@ TEST(JsonSchemaLimits, NamesOfMembersMayBeginWithEachOther) {
     EXPECT_FALSE(matches(grammar, text)) << text;
 }
 
+TEST(JsonSchemaLimits, OneOfIsRefusedWhereTwoMayHold) {
+  for (const char* schemas : {
+           R"({"type": "string", "minLength": 3}, {"type": "string", "maxLength": 3})",
+           R"({"type": "integer"}, {"type": "number"})",
+           R"({"minimum": 3}, {"type": "string"})",
+           R"({"enum": [1, "a"]}, {"enum": [1.0]})",
+           R"({"type": "string", "nullable": true}, {"type": "null"})",
+           R"({"type": "object", "properties": {"a": {}}}, {"type": "object", "properties": {"b": {}}})",
+           R"({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]},
+              {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"]})",
+           R"({"type": "array", "items": {"type": "integer"}}, {"type": "array", "items": {"type": "string"}})",
+           R"({"$ref": "#/$defs/loop"}, {"$ref": "#/$defs/loop"})",
+       }) {
+    SCOPED_TRACE(schemas);
+    EXPECT_EQ(
+        error(fmt::format(R"({{"oneOf": [{}], "$defs": {{"loop": {{"type": "array", "items": {{"$ref": "#/$defs/loop"}}}}}}}})", schemas)),
+        "f: #: oneOf: 0 and 1 may both hold of one value, which is not supported (supported: alternatives of other types, values, limits "
+        "or required members; anyOf)");
+  }
+}
+
+TEST(JsonSchemaLimits, OneOfIsAChoiceWhereOneAloneHolds) {
+  for (const char* schemas : {
+           R"({"type": "string", "minLength": 4}, {"type": "string", "maxLength": 3}, {"type": "null"})",
+           R"({"type": "integer", "maximum": 2}, {"type": "number", "exclusiveMinimum": 2}, {"enum": ["a", true]}, {"const": "b"})",
+           R"({"enum": [1, 9]}, {"type": "number", "minimum": 2, "maximum": 8})",
+           R"({"type": "object", "properties": {"kind": {"const": "a"}, "x": {}}, "required": ["kind"]},
+              {"type": "object", "properties": {"kind": {"enum": ["b", "c"]}}, "required": ["kind"]})",
+           R"({"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"})",
+           R"({"type": "array", "maxItems": 1}, {"type": "array", "minItems": 2}, {"anyOf": [{"type": "string"}, {"type": "boolean"}]})",
+       }) {
+    SCOPED_TRACE(schemas);
+    EXPECT_EQ(error(fmt::format(R"({{"oneOf": [{}], "$defs": {{"a": {{"type": "object", "properties": {{"a": {{}}}}, "required": ["a"]}},
+                                    "b": {{"allOf": [{{"type": "object", "properties": {{"b": {{}}}}, "required": ["b"]}}]}}}}}})",
+                                schemas)),
+              "no error");
+  }
+  EXPECT_EQ(error(R"({"type": "array", "items": {"enum": [1, 1.0]}, "uniqueItems": true, "minItems": 2})"),
+            "f: #: minItems 2 of 1 values cannot be unique");
+}
+
 /// Everything that stands in one schema holds, and a choice or a reference is a part of it.
 TEST(JsonSchemaLimits, KeywordsBesideAChoiceOrAReferenceHold) {
   struct Case {

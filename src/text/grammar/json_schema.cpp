@@ -20,6 +20,7 @@
 #include "text/grammar/member_rules.h"
 #include "text/grammar/number_rules.h"
 #include "text/grammar/pattern_rules.h"
+#include "text/grammar/schema_apart.h"
 #include "text/grammar/schema_limits.h"
 #include "text/grammar/schema_merge.h"
 
@@ -108,21 +109,6 @@ class SchemaWriter {
     return in_parentheses(alternatives);
   }
 
-  static std::string implied_type(const json::Value& schema) {
-    for (const char* key : {"properties", "required", "additionalProperties"})
-      if (schema.contains(key)) return "object";
-    for (const char* key : {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"})
-      if (schema.contains(key)) return "array";
-    for (const char* key : {"minLength", "maxLength", "pattern", "format"})
-      if (schema.contains(key)) return "string";
-    return limits_numbers(schema) ? "number" : "value";
-  }
-
-  static bool limits_numbers(const json::Value& schema) {
-    constexpr std::array keys = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
-    return std::ranges::any_of(keys, [&](const char* key) { return schema.contains(key); });
-  }
-
   std::string write_values(const std::vector<json::Value>& values) {
     if (values.size() == 1) return literal(values[0].dump());
     std::vector<std::string> alternatives;
@@ -135,12 +121,37 @@ class SchemaWriter {
     const json::Value& schemas = schema[key];
     if (!schemas.is_array() || schemas.empty()) refuse(place + "/" + key, "expected an array of schemas");
     const json::Value demands = demands_beside(schema, key);
+    std::vector<json::Value> parts;
     std::vector<std::string> alternatives;
     for (std::size_t i = 0; i < schemas.size(); ++i) {
       const std::string inner = fmt::format("{}/{}/{}", place, key, i);
-      alternatives.push_back(write(demands.empty() ? schemas[i] : merged_schemas(demands, schemas[i], full(inner)), inner));
+      parts.push_back(demands.empty() ? schemas[i] : merged_schemas(demands, schemas[i], full(inner)));
+      alternatives.push_back(write(parts.back(), inner));
     }
+    if (key == "oneOf") check_apart(parts, place);
     return add_rule(in_parentheses(alternatives));
+  }
+
+  /// Of `oneOf` one alternative holds, which a grammar gives where they are apart.
+  void check_apart(const std::vector<json::Value>& parts, const std::string& place) const {
+    const Apart apart([&](const json::Value& schema) { return plain(schema, place); }, full(place));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (!apart(parts[j], parts[i]))
+          refuse(place,
+                 "oneOf: {} and {} may both hold of one value, which is not supported (supported: alternatives of other types, "
+                 "values, limits or required members; anyOf)",
+                 j, i);
+  }
+
+  /// The same without references and allOf, where these end.
+  json::Value plain(json::Value schema, const std::string& place) const {
+    for (int steps = 0; schema.is_object() && steps < deepest_schema; ++steps) {
+      if (schema.contains("allOf")) schema = all_merged(schema, place);
+      else if (schema.contains("$ref")) schema = resolved(schema, place);
+      else return schema;
+    }
+    return true;
   }
 
   json::Value all_merged(const json::Value& schema, const std::string& place) const {
@@ -264,7 +275,9 @@ class SchemaWriter {
 
   /// In any order, each at most once: a rule for each set of values that are left.
   std::string write_unique(const json::Value& schema, std::int64_t least, std::int64_t most, const std::string& place) {
-    const std::vector<json::Value> values = values_of_items(schema, place);
+    std::vector<json::Value> values;
+    for (const json::Value& value : values_of_items(schema, place))
+      if (std::ranges::find(values, value) == values.end()) values.push_back(value);  // 1.0 is 1
     if (values.size() > most_unique)
       refuse(place, "uniqueItems of {} values takes too many rules (supported: up to {})", values.size(), most_unique);
     if (least > static_cast<std::int64_t>(values.size())) refuse(place, "minItems {} of {} values cannot be unique", least, values.size());

@@ -1,6 +1,7 @@
 #include "text/grammar/schema_limits.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -66,14 +67,30 @@ bool is_as_long(const json::Value& value, const json::Value& schema) {
          (!most || !most->is_number() || length <= most->get<double>());
 }
 
+}  // namespace
+
 bool is_allowed(const json::Value& value, const json::Value& schema, const std::string& place) {
   if (const json::Value* types = find(schema, "type"); types && !has_a_type(value, *types)) return false;
   if (const json::Value* constant = find(schema, "const"); constant && *constant != value) return false;
+  if (const json::Value* list = find(schema, "enum"); list && std::ranges::find(*list, value) == list->end()) return false;
   if (value.is_number()) return is_within_limits(value, schema, place);
   return !value.is_string() || is_as_long(value, schema);
 }
 
-}  // namespace
+bool limits_numbers(const json::Value& schema) {
+  constexpr std::array keys = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"};
+  return std::ranges::any_of(keys, [&](const char* key) { return schema.contains(key); });
+}
+
+std::string implied_type(const json::Value& schema) {
+  for (const char* key : {"properties", "required", "additionalProperties"})
+    if (schema.contains(key)) return "object";
+  for (const char* key : {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"})
+    if (schema.contains(key)) return "array";
+  for (const char* key : {"minLength", "maxLength", "pattern", "format"})
+    if (schema.contains(key)) return "string";
+  return limits_numbers(schema) ? "number" : "value";
+}
 
 NumberLimits number_limits(const json::Value& schema, bool integer, const std::string& place) {
   NumberLimits limits{.integer = integer, .least = {}, .most = {}, .step = {}};
