@@ -69,6 +69,10 @@ TEST(Convert, SaysWhatItCannotDo) {
     EXPECT_EQ(error("hf/llama", "m.gguf", {.type = "Q8_0", .tensor_types = {{"attn_q", "Q4_0"}, {pattern, "Q4_0"}}}),
               fmt::format("tensor type '{}': no matrix has such a name, or none that an earlier one leaves", pattern));
   EXPECT_EQ(error("hf/llama", "m.safetensors", {.dtype = i32}), "dtype i32 (allowed: f32, f16, bf16)");
+  EXPECT_EQ(error("hf_options/embedding-gemma", "m.safetensors", {}),
+            fixture("hf_options/embedding-gemma").string() +
+                ": '2_Dense' has weights of its own, for which a .safetensors file has no place (a "
+                ".gguf file has; of the encoder alone: name its file)");
   EXPECT_NE(error("lora/llama", "a.gguf", {}).find("--base names the model"), std::string::npos);
   EXPECT_EQ(made.entries(), 0);
 }

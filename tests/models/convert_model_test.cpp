@@ -362,6 +362,41 @@ TEST(ConvertedEncoder, KeepsThePromptTheLengthAndThatOfVectors) {
   }
 }
 
+/// A copy of a model that continues texts, with a pooling of its last token.
+void write_pooling_decoder(const std::filesystem::path& to) {
+  std::filesystem::copy(fixture("hf/llama"), to, std::filesystem::copy_options::recursive);
+  std::filesystem::create_directory(to / "1_Pooling");
+  test::write_text(to / "1_Pooling/config.json", R"({"embedding_dimension": 64, "pooling_mode": "lasttoken"})");
+  test::write_text(to / "modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "1_Pooling"},
+                                           {"type": "a.Normalize", "path": "2_Normalize"}])");
+}
+
+TEST(ConvertedDecoder, KeepsHowItsFolderPools) {
+  const TemporaryFolder folder;
+  write_pooling_decoder(folder / "in");
+  convert_folder(folder / "in", folder / "m.gguf");
+  EXPECT_EQ(GgufFile::open(folder / "m.gguf").value("llama.pooling_type").integer(0, 9), 3);
+  write_model_folder(GgufFile::open(folder / "m.gguf"), folder / "back", f32);
+  const json::Value modules = json::read_file(folder / "back/modules.json");
+  ASSERT_EQ(modules.size(), 3U);
+  EXPECT_EQ(modules.at(2).at("type"), "sentence_transformers.models.Normalize");
+  EXPECT_EQ(json::read_file(folder / "back/1_Pooling/config.json").at("pooling_mode"), "lasttoken");
+}
+
+TEST(ConvertedDecoder, WithDenseLayersBehindItsPoolingIsRefused) {
+  const TemporaryFolder folder;
+  write_pooling_decoder(folder / "in");
+  test::write_text(folder / "in/modules.json", R"([{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "1_Pooling"},
+                                                  {"type": "a.Dense", "path": "2_Dense"}])");
+  std::filesystem::create_directory(folder / "in/2_Dense");
+  test::write_text(folder / "in/2_Dense/config.json", R"({"in_features": 64, "out_features": 8, "bias": true,
+                                                         "activation_function": "torch.nn.modules.activation.Tanh"})");
+  EXPECT_NE(error_of([&] {
+              convert_folder(folder / "in", folder / "m.gguf");
+            }).find("it has dense layers behind the pooling, though it continues texts, which GGUF files cannot say"),
+            std::string::npos);
+}
+
 /// One token and one text at a time through the files that were written.
 void expect_same_tokens(const std::filesystem::path& a, const std::filesystem::path& b) {
   const Tokenizer wanted = open_tokenizer(a), seen = open_tokenizer(b);

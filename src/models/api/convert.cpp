@@ -11,6 +11,7 @@
 #include "base/files/mapped_file.h"
 #include "base/names.h"
 #include "formats/checkpoint.h"
+#include "models/config/model_folder.h"
 #include "models/conversion/adapter_writer.h"
 #include "models/conversion/dense_model.h"
 #include "models/conversion/folder_source.h"
@@ -96,6 +97,28 @@ std::vector<Path> convert_to_folder(const Path& in, const Path& out, const Conve
   return write_model_folder(*checkpoint.gguf(), out, options.dtype, options.progress);
 }
 
+/// A .safetensors file of a sentence-transformers folder would lack the weights that are not the encoder's.
+void check_no_modules_with_weights(const Path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder / "modules.json", error)) return;
+  const ConfigFile file = ConfigFile::open(folder / "modules.json");
+  for (const JsonField& module : file.root().items()) {
+    const auto path = module.find("path");
+    const std::string name = path ? path->as_string() : "";
+    if (!name.empty() && std::filesystem::exists(folder / name / "model.safetensors", error))
+      fail(
+          "{}: {} has weights of its own, for which a .safetensors file has no place (a .gguf file has; of the encoder alone: name its "
+          "file)",
+          folder.string(), quote_name(name));
+  }
+}
+
+std::vector<Path> convert_to_file(const Path& in, const Path& out, const ConvertOptions& options) {
+  if (is_folder(in)) check_no_modules_with_weights(in);
+  write_dense(open_weights(in), out, options.dtype, options.progress);
+  return {out};
+}
+
 QuantizeReport report_of(std::vector<Path> files) {
   std::ranges::sort(files);
   QuantizeReport report;
@@ -125,7 +148,7 @@ QuantizeReport convert(const Path& in, const Path& out, const ConvertOptions& op
   if (is_adapter_path(in)) return report_of(convert_adapter(in, out, options));
   if (!options.base.empty()) fail("{}: is no adapter, which alone has a --base", in.string());
   if (out.extension() == ".gguf") return write_gguf(model_source(in), out, options);
-  if (out.extension() == ".safetensors") return write_dense(open_weights(in), out, options.dtype, options.progress), report_of({out});
+  if (out.extension() == ".safetensors") return report_of(convert_to_file(in, out, options));
   if (names_folder(out)) return report_of(convert_to_folder(in, out, options));
   fail("{}: the name of what is written must end with .gguf or .safetensors, or be that of a folder (a / behind it where it has a dot)",
        quote_name(out.string()));

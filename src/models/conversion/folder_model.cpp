@@ -49,9 +49,9 @@ void add_dense_modules(const GgufFile& file, const std::vector<SentenceDense>& l
   }
 }
 
-/// How an encoder that says how it pools makes vectors of texts.
+/// How a model that says how it pools makes vectors of texts.
 void add_sentence_modules(const GgufFile& file, const DecoderConfig& encoder, FolderModel& out) {
-  if (encoder.causal || !names_pooling(file)) return;
+  if (!names_pooling(file)) return;
   const SentenceModelConfig sentences = SentenceModelConfig::read(file, encoder);
   json::Value pooling{{"word_embedding_dimension", encoder.hidden_size}, {"pooling_mode", pooling_word(sentences.pooling.front())}};
   out.modules.push_back({.kind = "Pooling", .config = std::move(pooling)});

@@ -178,7 +178,8 @@ ModelSource decoder_source(const ModelFolder& folder) {
                   .experts = c.experts.count,
                   .falcon = architecture == "falcon"};
   describe_model(written, architecture, source.metadata);
-  if (!c.causal) describe_encoder(folder, written, architecture, source.metadata);
+  const auto describe = c.causal ? describe_pooling : describe_encoder;
+  describe(folder, written, architecture, source.metadata);
   add_rope_factors(written, source);
   const std::size_t factors = source.tensors.size();
   add_tensors(converted_tensors(checkpoint, from.form, to, changes_between(c, written)), written, source);

@@ -189,7 +189,7 @@ void describe_habits(const DecoderConfig& c, std::string_view architecture, KeyW
 }
 
 /// The number of the one pooling that modules.json asks for, where there is one.
-void describe_pooling(const ModelFolder& folder, const DecoderConfig& c, KeyWriter& keys) {
+void add_pooling(const ModelFolder& folder, const DecoderConfig& c, KeyWriter& keys) {
   if (c.text_head.labels > 0) return keys.size("pooling_type", 4);
   std::error_code error;
   if (!std::filesystem::exists(folder.path() / "modules.json", error)) return;
@@ -197,6 +197,7 @@ void describe_pooling(const ModelFolder& folder, const DecoderConfig& c, KeyWrit
   constexpr std::array<Pooling, 3> kinds{Pooling::mean, Pooling::cls, Pooling::last_token};
   const auto kind = std::find(kinds.begin(), kinds.end(), sentences.pooling.front());
   if (sentences.pooling.size() != 1 || kind == kinds.end()) refuse_encoder(folder, "it pools otherwise than by mean, cls or lasttoken");
+  if (c.causal && !sentences.dense.empty()) refuse_encoder(folder, "it has dense layers behind the pooling, though it continues texts");
   keys.size("pooling_type", kind - kinds.begin() + 1);
   // These three are ours: others leave them to whoever asks.
   if (sentences.max_length != c.max_positions) keys.size(gguf_embedding_keys.max_length, sentences.max_length);
@@ -255,12 +256,17 @@ void describe_model(const DecoderConfig& c, std::string_view architecture, GgufM
   keys.number_unless("final_logit_softcapping", c.logits_softcap, 0);
 }
 
+void describe_pooling(const ModelFolder& folder, const DecoderConfig& c, std::string_view architecture, GgufMetadata& metadata) {
+  KeyWriter keys(metadata, architecture);
+  add_pooling(folder, c, keys);
+}
+
 void describe_encoder(const ModelFolder& folder, const DecoderConfig& c, std::string_view architecture, GgufMetadata& metadata) {
   KeyWriter keys(metadata, architecture);
   keys.flag("attention.causal", false);
-  if (architecture == "gemma-embedding") return describe_pooling(folder, c, keys);
+  if (architecture == "gemma-embedding") return add_pooling(folder, c, keys);
   metadata.set("tokenizer.ggml.token_type_count", static_cast<std::uint32_t>(std::max<std::int64_t>(c.token_types, 1)));
-  describe_pooling(folder, c, keys);
+  add_pooling(folder, c, keys);
   const bool modern = architecture == "modern-bert";
   if (modern) describe_symmetric_windows(c, folder, keys);
   const HiddenActivation usual = architecture == "nomic-bert" ? HiddenActivation::silu : HiddenActivation::gelu;

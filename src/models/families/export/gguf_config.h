@@ -15,4 +15,7 @@ class ModelFolder;
 /// Throws Error for what GGUF files cannot say.
 void describe_encoder(const ModelFolder& folder, const DecoderConfig& config, std::string_view architecture, GgufMetadata& metadata);
 
+/// Of a model that continues texts the keys that say how its folder's modules.json pools, where there is one. Throws as the one above.
+void describe_pooling(const ModelFolder& folder, const DecoderConfig& config, std::string_view architecture, GgufMetadata& metadata);
+
 }  // namespace rlx
