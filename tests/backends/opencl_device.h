@@ -41,6 +41,26 @@ inline std::unique_ptr<Backend> first_device_with(const std::function<void(openc
   return opencl::backend_of(std::move(facts));
 }
 
+/// The first device as one that kernels are written for as for a GPU: scalar items, groups of 64 and more, no f64.
+inline std::unique_ptr<Backend> as_gpu() {
+  return first_device_with([](opencl::DeviceFacts& facts) {
+    facts.is_cpu = false;
+    facts.local_is_memory = false;
+    facts.has_f64 = false;
+    facts.local_bytes = 16 << 10;
+  });
+}
+
+/// The first device as a small one of OpenCL 1.2 with an old driver.
+inline std::unique_ptr<Backend> as_old_device() {
+  return first_device_with([](opencl::DeviceFacts& facts) {
+    facts.has_f64 = facts.has_f16 = facts.divides_exactly = false;
+    facts.local_bytes = 16 << 10;
+    facts.largest_group = 16;
+    facts.largest_buffer = 1 << 20;
+  });
+}
+
 /// The first device with another function of its driver.
 inline std::unique_ptr<Backend> with_driver(const std::function<void(opencl::Driver&)>& change) {
   return first_device_with([&](opencl::DeviceFacts& facts) {

@@ -8,12 +8,7 @@ namespace {
 class EveryOpAsOnAGpu : public OpenClTest {};
 
 TEST_F(EveryOpAsOnAGpu, Default) {
-  const auto gpu = first_device_with([](opencl::DeviceFacts& facts) {
-    facts.is_cpu = false;
-    facts.local_is_memory = false;
-    facts.has_f64 = false;
-    facts.local_bytes = 16 << 10;
-  });
+  const auto gpu = as_gpu();
   std::vector<Case> cases = all_cases();  // of one type: others differ in the text of an element, not in loops
   std::erase_if(cases, [](const Case& c) { return c.sample.operands.empty() || c.sample.operands[0].type.dtype != f32; });
   EXPECT_GT(cases.size(), 500U);

@@ -1,7 +1,11 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "backends/random_graph.h"
+#include "rlx/error.h"
 #include "rlx/session.h"
 #include "rlx/text.h"
 
@@ -124,6 +128,16 @@ inline void rebind_some(Executable& program, const Graph& graph, const Graph& wi
     draw_input(graph, wide, i, batch, random, inputs);
     program.set_param(input.name, inputs.narrow.at(input.name));
   }
+}
+
+/// The seeds `begin` to `end`, or those of RLX_SEEDS ("0-2000"): more than a test has time for.
+struct Seeds {
+  unsigned begin, end;
+};
+inline Seeds chosen_or(Seeds otherwise) {
+  const char* const text = std::getenv("RLX_SEEDS");
+  if (text && std::sscanf(text, "%u-%u", &otherwise.begin, &otherwise.end) != 2) fail("RLX_SEEDS={}: not like 0-2000", text);
+  return otherwise;
 }
 
 /// `claims`: whether there must be some.
