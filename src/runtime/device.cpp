@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "backends/coreml/blocks.h"
+#include "backends/coreml/device/backend.h"
 #include "backends/coreml/refusals.h"
 #include "backends/cpu/backend.h"
 #include "backends/gpu/backend.h"
@@ -35,7 +36,8 @@ Device Device::cpu() { return Device(cpu::backend()); }
 
 std::vector<Device> Device::all() {
   std::vector<Device> devices{cpu()};
-  for (const auto* found : {&gpu::backends(), &metal::backends(), &opencl::backends(), &webgpu::backends(), &mlx::backends()})
+  for (const auto* found :
+       {&gpu::backends(), &metal::backends(), &opencl::backends(), &webgpu::backends(), &mlx::backends(), &coreml::backends()})
     for (const Backend* backend : *found) devices.push_back(Device(*backend));
   return devices;
 }
@@ -46,6 +48,7 @@ std::vector<std::string> Device::missing() {
   if (const std::string& why = opencl::missing(); !why.empty()) lines.push_back("opencl: " + why);
   if (const std::string& why = webgpu::missing(); !why.empty()) lines.push_back("webgpu: " + why);
   if (const std::string& why = mlx::missing(); !why.empty()) lines.push_back("mlx: " + why);
+  if (const std::string& why = coreml::missing(); !why.empty()) lines.push_back("coreml: " + why);
   return lines;
 }
 
@@ -54,7 +57,7 @@ std::vector<DeviceKind> device_kinds() {
                                 kind_by_kernels(gpu::usual_target("cuda")), kind_by_kernels(gpu::usual_target("rocm")),
                                 kind_by_kernels(metal::usual_target()),     kind_by_kernels(webgpu::usual_target())};
   if (!mlx::backends().empty()) kinds.push_back(kind_by_graphs(*mlx::backends().back()));
-  kinds.push_back({"coreml", coreml::refusals});
+  kinds.push_back({"coreml", [](const Graph& graph) { return coreml::refusals(graph); }});
   return kinds;
 }
 

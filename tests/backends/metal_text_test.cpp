@@ -43,9 +43,11 @@ TEST_F(ClangMetal, TakesEveryFormOfKernelInItsAddressSpaces) {
 }
 
 /// The interfaces are declared as Apple's documentation has them.
-TEST_F(ClangMetal, TakesTheGlue) {
-  const std::string language = "-x objective-c++ -std=c++20 -fobjc-arc -fobjc-runtime=gnustep-2.0 -I " + std::string(sources) + " ";
+TEST_F(ClangMetal, TakesTheGluesToMetalAndCoreMl) {
+  const std::string language =
+      "-x objective-c++ -std=c++20 -fobjc-arc -fblocks -fobjc-runtime=gnustep-2.0 -I " + std::string(sources) + " ";
   EXPECT_EQ(check(language + std::string(sources) + "/backends/metal/glue/metal.mm"), 0);
+  EXPECT_EQ(check(language + std::string(sources) + "/backends/coreml/device/glue/coreml.mm"), 0);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Graph in_real_parts(const Graph& graph) {
     result.output(name + "_real", real(value));
     result.output(name + "_imag", imag(value));
   }
-  return legalize(result, [](DType type) { return !is_complex(type); }, has_row);
+  return in_real_numbers(result);
 }
 
 /// Rows of blocks that are read and then decoded are decoded and then read: CoreML has them as numbers.
@@ -167,10 +167,16 @@ Graph with_computed_weights(const Graph& graph, const NamedArrays& weights) {
 
 }  // namespace
 
+Graph in_rows(const Graph& graph) { return with_narrow_places(with_windows_apart(with_decoded_tables(expand(graph, has_row, has_row)))); }
+
+Graph in_real_numbers(const Graph& graph) {
+  return legalize(graph, [](DType type) { return !is_complex(type); }, has_row);
+}
+
 Graph prepared(Graph graph, const Bindings& sizes, const NamedArrays& weights, const CoreMlOptions& options) {
   for (const auto& [symbol, size] : sizes) graph = with_symbol(graph, symbol, size);
   const Graph real = in_real_parts(expand(graph, has_row, has_row));
-  Graph rows = with_narrow_places(with_windows_apart(with_decoded_tables(expand(real, has_row, has_row))));
+  Graph rows = in_rows(real);
   if (options.precision == Precision::int8) rows = with_computed_weights(rows, weights);
   return options.computes_random_bits ? rows : with_random_inputs(rows);
 }

@@ -7,6 +7,10 @@ namespace rlx::coreml {
 /// What has no row takes its body or its expansion, if there is one.
 bool has_row(const Graph& graph, const Node& node);
 
+/// With complex numbers as pairs, as far as `legalize` has rules; those that go in and out stay.
+Graph in_real_numbers(const Graph& graph);
+/// What rows take: composites without one come apart, and what CoreML has another form for has that.
+Graph in_rows(const Graph& graph);
 /// The graph as rows take it: with these sizes, in real numbers, with inputs in place of random bits where the host fills them, and of what
 /// becomes 8-bit integers with the integers.
 Graph prepared(Graph graph, const Bindings& sizes, const NamedArrays& weights, const CoreMlOptions& options);

@@ -6,7 +6,7 @@
 
 namespace rlx::coreml {
 
-/// Why a graph without open sizes cannot be exported; none: it can.
-std::set<std::string> refusals(const Graph& graph);
+/// Why a graph cannot be exported with these sizes, whatever its parameters are; none: it can.
+std::set<std::string> refusals(const Graph& graph, const Bindings& sizes = {});
 
 }  // namespace rlx::coreml

@@ -1,6 +1,6 @@
 #pragma once
-// The part of Apple's Foundation that the glue to Metal uses, as its documentation declares it: the glue's syntax is checked against this
-// where there is no Mac.
+// The part of Apple's Foundation that the glues to Metal and CoreML use, as its documentation declares it: their syntax is checked against
+// this where there is no Mac.
 #include <cstddef>
 
 #define nil nullptr
@@ -8,6 +8,7 @@
 #define NO ((BOOL)0)
 typedef bool BOOL;
 typedef unsigned long NSUInteger;
+typedef long NSInteger;
 typedef struct {
   NSUInteger location, length;
 } NSRange;
@@ -23,6 +24,10 @@ __attribute__((objc_root_class))
 @interface NSObject
 + (instancetype)alloc;
 - (instancetype)init;
++ (Class)class;
+@end
+@protocol NSObject
+- (BOOL)isKindOfClass:(Class)type;
 @end
 
 @interface NSString : NSObject
@@ -65,6 +70,16 @@ __attribute__((objc_root_class))
 @interface NSMutableArray<Element> : NSArray <Element>
 - (void)addObject:(Element)object;
 - (void)removeAllObjects;
+@end
+@interface NSNumber : NSObject
+@property(readonly) long long longLongValue;
++ (instancetype)numberWithLongLong:(long long)value;
+@end
+@interface NSDictionary<__covariant Key, __covariant Element> : NSObject
++ (instancetype)dictionary;
+@end
+@interface NSMutableDictionary<Key, Element> : NSDictionary <Key, Element>
+- (void)setObject:(Element)object forKey:(Key)key;
 @end
 
 NSString* NSTemporaryDirectory(void);

@@ -1,0 +1,60 @@
+#include "backends/coreml/device/backend.h"
+
+#include <dlfcn.h>
+
+#include "backends/coreml/device/taken_graph.h"
+#include "rlx/version.h"
+
+namespace rlx::coreml {
+namespace {
+
+struct CoreMlDevice : Backend {
+  CoreMlDevice(Library& from, std::string of) : library(from), units(std::move(of)) {}
+
+  std::string name() const override { return "coreml:" + units; }
+  std::string description() const override {
+    return fmt::format("{}; takes whole graphs, as packages for iOS {} and macOS of its year", library.title, library.version);
+  }
+  TargetDevice target(const SessionOptions& options) const override {
+    refuse_cpu_level(options, name());
+    return {"coreml", {}, 0, {}, nullptr, {}};
+  }
+  bool takes_graphs() const override { return true; }
+  std::unique_ptr<TakenGraph> take(const Graph& graph, const SessionOptions& /*options*/, HostNode on_host) const override {
+    return std::make_unique<CoreMlGraph>(graph, library, units, std::move(on_host));
+  }
+
+  Library& library;
+  const std::string units;
+};
+
+struct Found {
+  std::vector<const Backend*> backends;
+  std::string missing;
+};
+
+Found find() {
+  void* const opened = dlopen(fmt::format("librlx_coreml-{}.so", version).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!opened) return {{}, fmt::format("{} (Apple's systems alone have CoreML: building RLX there makes it)", dlerror())};
+  const auto entry = reinterpret_cast<LibraryEntry>(dlsym(opened, library_entry));
+  if (!entry) return {{}, dlerror()};
+  Found found;
+  for (const std::string& units : entry()->units) found.backends.push_back(backend_of(*entry(), units).release());
+  return found;
+}
+
+/// Never let go: sessions of static objects may end after everything else.
+const Found& found() {
+  static const Found& once = *new Found(find());
+  return once;
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> backend_of(Library& library, std::string units) {
+  return std::make_unique<CoreMlDevice>(library, std::move(units));
+}
+const std::vector<const Backend*>& backends() { return found().backends; }
+const std::string& missing() { return found().missing; }
+
+}  // namespace rlx::coreml

@@ -1,0 +1,208 @@
+#include "backends/coreml/device/taken_graph.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "backends/coreml/call.h"
+#include "backends/coreml/prepared_graph.h"
+#include "backends/coreml/refusals.h"
+#include "ir/array_type.h"
+#include "ir/rebuild.h"
+#include "ir/reference.h"
+#include "ir/sources.h"
+#include "passes/expand.h"
+#include "rlx/export.h"
+
+namespace rlx::coreml {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Packages that a graph keeps: sizes of runs may ask for more.
+constexpr std::size_t most_packages = 32;
+
+/// A folder of the system's for such, which goes again.
+struct TemporaryFolder {
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "rlx-coreml-XXXXXX").string();
+    if (!::mkdtemp(name.data())) fail("coreml: {}: the folder cannot be made", name);
+    path = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
+/// The type of what CoreML passes: see element_of.
+DType passed_type(DType type) { return type == bf16 ? f32 : is_float(type) ? type : i32; }
+
+Array in_type(const Array& array, DType type) {
+  if (array.dtype() == type) return array;
+  Array result(type, array.shape());
+  for (std::int64_t i = 0; i < array.size(); ++i)
+    is_float(type) ? result.set_double(i, array.get_double(i)) : result.set_int(i, static_cast<std::int32_t>(array.get_int(i)));
+  return result;
+}
+
+template <class Byte>
+Feature<Byte> feature(std::string name, const Array& array, std::span<Byte> bytes) {
+  const Number number = array.dtype() == f32 ? Number::f32 : array.dtype() == f16 ? Number::f16 : Number::i32;
+  return {std::move(name), number, array.rank() == 0 ? Sizes{1} : array.shape(), bytes};
+}
+
+Values inputs_in(Graph& graph, const Graph& of, std::span<const ValueId> values) {
+  Values made;
+  for (const ValueId v : values) made.push_back(graph.input(fmt::format("in{}", made.size()), of.type(v).shape, of.type(v).dtype));
+  return made;
+}
+
+bool has_nothing(const Bindings& bindings) {
+  return std::ranges::any_of(bindings, [](const auto& binding) { return binding.second == 0; });
+}
+
+}  // namespace
+
+CoreMlGraph::CoreMlGraph(const Graph& given, Library& library, std::string units, HostNode on_host)
+    : TakenGraph(in_rows(in_real_numbers(expand(given, has_row, has_row)))),
+      library_(library),
+      units_(std::move(units)),
+      on_host_(std::move(on_host)),
+      order_(order_nodes(graph, false)) {
+  std::vector<bool> joins;
+  for (const NodeOrder::Step& step : order_.steps) {
+    const std::string why = step.kept ? "" : refusal(step.node);
+    joins.push_back(why.empty());
+    if (!why.empty()) refusals_.emplace(&graph.node(step.node), why);
+  }
+  segments_ = cut_segments(graph, order_, joins);
+  for (const Segment& segment : segments_) is_open_.push_back(segment.joined && refusals(part(segment.reads, segment.writes)).empty());
+}
+
+/// Of a package with this node alone, and what it reads of parameters and constants.
+std::string CoreMlGraph::refusal(std::int32_t node) const {
+  std::vector<ValueId> reads, writes;
+  for (const ValueId v : graph.node(node).operands)
+    if (!order_.kept[static_cast<std::size_t>(v.node)] && std::ranges::find(reads, v) == reads.end()) reads.push_back(v);
+  for (std::size_t r = 0; r < graph.node(node).results.size(); ++r) writes.push_back({node, static_cast<std::int32_t>(r)});
+  const Graph alone = part(reads, writes);
+  if (refusals(alone).empty()) return {};
+  const std::map<std::string, std::int64_t> bounds = alone.symbols();
+  const std::set<std::string> reasons = refusals(alone, {bounds.begin(), bounds.end()});
+  return reasons.empty() ? "" : *reasons.begin();
+}
+
+/// From values to values, with the nodes between, and the parameters under their names.
+Graph CoreMlGraph::part(const std::vector<ValueId>& reads, const std::vector<ValueId>& writes) const {
+  Graph result(graph.name());
+  std::map<ValueId, Value> values;
+  const rlx::Values inputs = inputs_in(result, graph, reads);
+  for (std::size_t i = 0; i < reads.size(); ++i) values[reads[i]] = inputs[i];
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::param) values[value.id()] = make_input(result.data(), input);
+  std::vector<ValueId> stops;
+  for (const auto& [v, value] : values) stops.push_back(v);
+  for (const std::int32_t id : needed_nodes(graph.data(), writes, stops)) {
+    const Node& node = graph.node(id);
+    rlx::Values operands;
+    for (const ValueId v : node.operands) operands.push_back(values.at(v));
+    const rlx::Values results = emit(result.data(), *node.op, node.attrs, operands);
+    for (std::size_t r = 0; r < results.size(); ++r) values.try_emplace({id, static_cast<std::int32_t>(r)}, results[r]);
+  }
+  for (std::size_t i = 0; i < writes.size(); ++i) result.output(fmt::format("out{}", i), values.at(writes[i]));
+  return result;
+}
+
+std::optional<std::string> CoreMlGraph::left_to_host(const Graph& of, const Node& node) const {
+  const auto refused = refusals_.find(&node);
+  if (refused != refusals_.end()) return refused->second;
+  if (&of == &graph || has_row(of, node) || is_input(node) || constant_value(node)) return std::nullopt;
+  return "composed of other ops";
+}
+
+std::shared_ptr<CoreMlGraph::Kept> CoreMlGraph::kept_for(const TakenInputs& inputs) {
+  const std::scoped_lock lock(keeping_);
+  if (!kept_ || kept_->parameters != inputs.parameters) {
+    kept_ = std::make_shared<Kept>();
+    kept_->parameters = inputs.parameters;
+    for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
+      if (graph.inputs()[i].first.kind == InputKind::param) kept_->values[graph.inputs()[i].second.id()] = *inputs.arrays[i];
+  }
+  return kept_;
+}
+
+std::shared_ptr<CoreMlGraph::Package> CoreMlGraph::package(std::size_t segment, const TakenInputs& inputs, Kept& kept) const {
+  const Bindings sizes = is_open_[segment] ? Bindings{} : inputs.bindings;
+  const std::scoped_lock lock(kept.making);
+  if (kept.packages.size() >= most_packages) kept.packages.clear();
+  std::shared_ptr<Package>& known = kept.packages[{segment, sizes}];
+  if (known) return known;
+  SavedGraph saved{part(segments_[segment].reads, segments_[segment].writes), {}};
+  for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
+    if (const Input& input = graph.inputs()[i].first; input.kind == InputKind::param) saved.weights.emplace(input.name, *inputs.arrays[i]);
+  const TemporaryFolder folder;
+  export_coreml(folder.path / "part.mlpackage", saved, {.sizes = sizes, .minimum_target = library_.version, .computes_random_bits = true});
+  Library::Opened opened = library_.open(folder.path / "part.mlpackage", units_);
+  if (!opened.model) fail("coreml:{}: graph '{}': {}", units_, graph.name(), opened.error);
+  known = std::make_shared<Package>();
+  known->model = std::move(opened.model);
+  return known;
+}
+
+void CoreMlGraph::run_package(std::size_t segment, const TakenInputs& inputs, Kept& kept, Values& values) const {
+  const auto& [steps, joined, reads, writes] = segments_[segment];
+  std::vector<Array> read, written;
+  std::vector<Given> given;
+  std::vector<Wanted> wanted;
+  for (const ValueId v : reads) {
+    read.push_back(in_type(values.at(v), passed_type(graph.type(v).dtype)));
+    given.push_back(feature(fmt::format("in{}", given.size()), read.back(), read.back().bytes()));
+  }
+  for (const ValueId v : writes) {
+    written.emplace_back(passed_type(graph.type(v).dtype), static_shape(bind_sizes(graph.type(v), inputs.bindings)));
+    wanted.push_back(feature(fmt::format("out{}", wanted.size()), written.back(), written.back().mutable_bytes()));
+  }
+  const std::shared_ptr<Package> package = this->package(segment, inputs, kept);
+  const std::scoped_lock lock(package->running);
+  if (const std::string error = package->model->run(given, wanted); !error.empty())
+    fail("coreml:{}: graph '{}': {}", units_, graph.name(), error);
+  for (std::size_t i = 0; i < writes.size(); ++i) values[writes[i]] = in_type(written[i], graph.type(writes[i]).dtype);
+}
+
+void CoreMlGraph::run_on_host(std::int32_t node, const TakenInputs& inputs, Kept& kept, Values& values) const {
+  std::vector<Array> operands;
+  for (const ValueId v : graph.node(node).operands) operands.push_back(value(v, inputs, kept, values));
+  std::vector<Array> results;
+  if (const Array* constant = constant_value(graph.node(node))) results.push_back(*constant);
+  else results = on_host_(graph, node, inputs.bindings, operands);
+  for (std::size_t r = 0; r < results.size(); ++r) values[{node, static_cast<std::int32_t>(r)}] = std::move(results[r]);
+}
+
+/// What follows from parameters alone is computed when the host first asks for it.
+Array CoreMlGraph::value(ValueId v, const TakenInputs& inputs, Kept& kept, Values& values) const {
+  if (const auto known = values.find(v); known != values.end()) return known->second;
+  const std::scoped_lock lock(kept.computing);
+  if (!kept.values.contains(v)) run_on_host(v.node, inputs, kept, kept.values);
+  return kept.values.at(v);
+}
+
+std::vector<Array> CoreMlGraph::run(const TakenInputs& inputs) {
+  const std::shared_ptr<Kept> kept = kept_for(inputs);
+  Values values;
+  for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
+    if (graph.inputs()[i].first.kind != InputKind::param) values[graph.inputs()[i].second.id()] = *inputs.arrays[i];
+  const bool is_empty = has_nothing(inputs.bindings);  // which CoreML has no arrays for
+  for (std::size_t s = 0; s < segments_.size(); ++s)
+    if (segments_[s].joined && !is_empty) run_package(s, inputs, *kept, values);
+    else
+      for (const std::size_t step : segments_[s].steps) run_on_host(order_.steps[step].node, inputs, *kept, values);
+  std::vector<Array> results;
+  for (const ValueId v : output_ids(graph)) results.push_back(value(v, inputs, *kept, values));
+  return results;
+}
+
+}  // namespace rlx::coreml

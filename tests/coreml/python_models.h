@@ -1,0 +1,50 @@
+#pragma once
+#include <fstream>
+
+#include "backends/coreml/device/backend.h"
+#include "coreml/evaluator.h"
+#include "formats/temporary_folder.h"
+#include "rlx/io.h"
+
+namespace rlx::test {
+
+/// In place of CoreML: a package is run by mil_evaluator.py, as often as it is asked for.
+class PythonModel : public coreml::Model {
+ public:
+  explicit PythonModel(const std::filesystem::path& package) {
+    std::filesystem::create_directories(folder_ / "m");
+    std::filesystem::copy(package, folder_ / "m" / "model.mlpackage", std::filesystem::copy_options::recursive);
+  }
+
+  std::string run(std::span<const coreml::Given> inputs, std::span<const coreml::Wanted> outputs) override {
+    const std::filesystem::path in = folder_ / "m" / "in", out = folder_ / "m" / "out", error = folder_ / "m" / "error.txt";
+    std::filesystem::remove_all(in);
+    std::filesystem::remove_all(out);
+    std::filesystem::create_directory(in);
+    for (const auto& input : inputs) save_npy(in / (input.name + ".npy"), Array(type_of(input.number), input.shape, input.bytes, nullptr));
+    run_packages(folder_.path());
+    if (std::filesystem::exists(error)) return read_text(error);
+    for (const auto& output : outputs) {
+      const Array made = load_npy(out / (output.name + ".npy"));
+      if (made.dtype() != type_of(output.number) || made.shape() != output.shape) return output.name + " has another type";
+      std::ranges::copy(made.bytes(), output.bytes.begin());
+    }
+    return {};
+  }
+
+ private:
+  static DType type_of(coreml::Number number) { return number == coreml::Number::f32 ? f32 : number == coreml::Number::f16 ? f16 : i32; }
+  TemporaryFolder folder_;
+};
+
+struct PythonModels : coreml::Library {
+  PythonModels() { title = "mil_evaluator.py", version = 18, units = {"all"}; }
+
+  Opened open(const std::filesystem::path& package, const std::string& /*units*/) override {
+    ++opened;
+    return {std::make_unique<PythonModel>(package), {}};
+  }
+  int opened = 0;  // packages
+};
+
+}  // namespace rlx::test
