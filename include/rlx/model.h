@@ -78,8 +78,8 @@ struct Guesses {
   std::int64_t tried = 0, right = 0;
 };
 
-/// An answer in the making: a range of pieces of text, each computed when it is asked for. It uses its model's cache: nothing else may be
-/// appended there meanwhile.
+/// An answer in the making: a range of pieces of text, each computed when it is asked for. It uses its model's cache, and reads its own
+/// text again where others have changed that meanwhile.
 class Generation {
  public:
   /// The next token, or nothing when the answer is finished. Not to be mixed with `next`.

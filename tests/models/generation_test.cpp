@@ -211,6 +211,24 @@ TEST_F(GenerationOfWords, GuessesFillTheContextToItsEnd) {
             ids_of(plain.generate(prompt_, {.max_tokens = 30, .context_shift = true})));
 }
 
+TEST_F(GenerationOfWords, AnswersOfOneModelTakeTurns) {
+  const Ids others{9, 8, 7, 6, 5};
+  const GenerateOptions shifted{.max_tokens = 40, .context_shift = true, .keep = 3};
+  for (const auto& [context, options] :
+       {std::pair(64, GenerateOptions{.max_tokens = 12}), {64, GenerateOptions{.max_tokens = 12, .guesses = 4}}, {16, shifted}}) {
+    Model model = open(folder(), {.context = context});
+    const Ids first = ids_of(model.generate(prompt_, options)), second = ids_of(model.generate(others, options));
+    Generation one = model.generate(prompt_, options), other = model.generate(others, options);
+    for (bool goes_on = true; goes_on;) {
+      goes_on = one.next_token().has_value();
+      goes_on = other.next_token().has_value() || goes_on;
+      if (one.ids().size() % 4 == 3) model.rewind(0), model.append(others);
+    }
+    EXPECT_EQ(Ids(one.ids().begin(), one.ids().end()), first);
+    EXPECT_EQ(Ids(other.ids().begin(), other.ids().end()), second);
+  }
+}
+
 TEST_F(GenerationOfWords, WhatCannotGuessIsRefused) {
   EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.guesses = 2, .draft = std::make_shared<Model>(model_)}); }),
             "generate: a model cannot guess for itself (open it a second time)");

@@ -174,6 +174,16 @@ TEST(T5Text, EndsWhereItsTokensStopTextsAndGrammarsSaySo) {
   EXPECT_EQ(limited.finish_reason(), FinishReason::end_of_text);
 }
 
+TEST(T5, AnswersOfOneModelTakeTurns) {
+  Model model = open(fixture("hf/t5"));
+  const std::vector<Recorded> both = recorded("t5");
+  Generation one = model.generate(both[0].prompt, {.max_tokens = 8}), other = model.generate(both[1].prompt, {.max_tokens = 8});
+  while (one.next_token() && other.next_token()) {
+  }
+  EXPECT_TRUE(std::ranges::equal(one.ids(), std::span(both[0].answer).first(one.ids().size())));
+  EXPECT_TRUE(std::ranges::equal(other.ids(), std::span(both[1].answer).first(other.ids().size())));
+}
+
 TEST(T5Text, BeginsBehindTheTokenThatTheConfigNames) {
   const Ids prompt{3, 4};
   const auto start_in = [&](const std::filesystem::path& path) {

@@ -253,3 +253,13 @@ def test_a_session_computes_on_the_device_that_it_is_given():
         assert list(session.compile(graph).run({"x": np.float32([1, 2, 3])})["y"]) == [2, 4, 6]
     with pytest.raises(rlx.Error, match="no device 'gpu'"):
         rlx.Session(device="gpu")
+
+
+def test_answers_that_are_read_in_turn_are_those_read_alone(model):
+    prompts = ["w1 w2 w3", "w9 w8 w7"]
+    alone = ["".join(model.generate(prompt, max_tokens=8)) for prompt in prompts]
+    both, pieces = [model.generate(prompt, max_tokens=8) for prompt in prompts], [[], []]
+    for _ in range(8):
+        for generation, its in zip(both, pieces):
+            its.append(next(generation, ""))
+    assert ["".join(its) for its in pieces] == alone

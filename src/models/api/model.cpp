@@ -142,6 +142,7 @@ SamplingOptions Model::recommended_sampling(SamplingOptions otherwise) const {
 std::span<const std::int32_t> Model::ids() const { return state_->predictor->ids(); }
 
 std::vector<float> Model::append(std::span<const std::int32_t> ids, std::int64_t wanted) {
+  ++state_->writers;
   return state_->decoder_for("append").append(ids, wanted);
 }
 
@@ -149,6 +150,7 @@ void Model::rewind(std::int64_t length) {
   CachedDecoder& decoder = state_->decoder_for("rewind");
   const auto held = static_cast<std::int64_t>(ids().size());
   if (length < 0 || length > held) fail("model: rewound to {} tokens (allowed: 0..{})", length, held);
+  ++state_->writers;
   decoder.rewind(length);
 }
 
@@ -157,6 +159,7 @@ void Model::save_cache(const std::filesystem::path& file, const std::map<std::st
 }
 
 std::map<std::string, std::string> Model::load_cache(const std::filesystem::path& file) {
+  ++state_->writers;
   return read_cache(file, state_->decoder_for("a file of the cache"), state_->fingerprint);
 }
 

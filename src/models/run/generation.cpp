@@ -43,12 +43,15 @@ struct Generation::State {
   TokenChooser chooser;
   std::vector<std::int32_t> tokens;  // what the answer goes on from, then the answer
   std::size_t start_length;
+  std::vector<std::int32_t> prompt;  // empty where the answer goes on from it
   std::unique_ptr<Drafter> drafter;  // may be null
+  std::uint64_t writer;              // as long as the model says the same, nobody else has changed the cache
 
   Array logits;                             // behind the last token that ran and behind each guess, (1, rows, vocabulary)
   std::int64_t row = 0;                     // of them, behind the last token
   std::vector<std::int32_t> guesses = {};   // tokens in the cache that are not known to be right
   bool known = true;                        // whether that row is there
+  std::int64_t forgotten = 0;               // tokens behind the first `keep`, by context shifts
   std::int64_t guessed = 0, confirmed = 0;  // of the whole answer
   std::vector<std::vector<LogProbability>> log_probabilities = {};
   std::optional<StoppableText> text = std::nullopt;
@@ -84,7 +87,7 @@ struct Generation::State {
   /// Takes wrong guesses out of the cache.
   void drop_guesses() {
     TokenPredictor& predictor = *model->predictor;
-    predictor.rewind(static_cast<std::int64_t>(predictor.ids().size() - guesses.size()));
+    if (writer == model->writers) predictor.rewind(static_cast<std::int64_t>(predictor.ids().size() - guesses.size()));
     guesses.clear();
   }
 
@@ -94,14 +97,28 @@ struct Generation::State {
     return std::nullopt;
   }
 
+  /// Has the cache hold what stands before the last token, where others have changed it since. False where that is cancelled.
+  bool take_cache_back() {
+    if (writer == model->writers) return true;
+    TokenPredictor& predictor = *model->predictor;
+    std::vector<std::int32_t> held(tokens.begin(), tokens.end() - 1);
+    if (forgotten > 0) held.erase(held.begin() + options.keep, held.begin() + options.keep + forgotten);
+    Array read = predictor.begin(model->decoder() ? held : prompt, options.cancelled);
+    if (!model->decoder() && held.size() > start_length) read = predictor.read(std::span(held).subspan(start_length), 1, {});
+    writer = ++model->writers;
+    return read.size() > 0;
+  }
+
   /// Forgets the oldest half behind the kept tokens and reads the others again, with the last token behind them. False where that is
   /// cancelled.
   bool shift_context() {
     TokenPredictor& predictor = *model->predictor;
     const auto keep = static_cast<std::size_t>(options.keep);
-    const auto others = predictor.ids().subspan(keep + (predictor.ids().size() - keep + 1) / 2);
+    const std::size_t half = (predictor.ids().size() - keep + 1) / 2;
+    const auto others = predictor.ids().subspan(keep + half);
     std::vector<std::int32_t> again(others.begin(), others.end());
     again.push_back(tokens.back());
+    forgotten += static_cast<std::int64_t>(half);
     predictor.rewind(options.keep);
     logits = predictor.read(again, 1, options.cancelled);
     return logits.size() > 0;
@@ -111,6 +128,7 @@ struct Generation::State {
   std::optional<FinishReason> run_last() {
     TokenPredictor& predictor = *model->predictor;
     row = 0;
+    if (!take_cache_back()) return FinishReason::cancelled;
     const auto room = predictor.context() - static_cast<std::int64_t>(predictor.ids().size());
     if (room == 0 && !options.context_shift) return FinishReason::context_full;
     if (room == 0) return shift_context() ? std::nullopt : std::optional(FinishReason::cancelled);
@@ -189,8 +207,15 @@ Generation Model::generate(std::span<const std::int32_t> prompt, GenerateOptions
   const std::size_t start_length = start.size();
   TokenChooser chooser(options, vocab_size(), start, std::move(matcher));
   Array logits = predictor.begin(prompt, options.cancelled);
-  Generation::State state{state_,       std::move(options), std::move(chooser), std::move(start),
-                          start_length, std::move(drafter), std::move(logits)};
+  Generation::State state{.model = state_,
+                          .options = std::move(options),
+                          .chooser = std::move(chooser),
+                          .tokens = std::move(start),
+                          .start_length = start_length,
+                          .prompt = state_->decoder() ? std::vector<std::int32_t>() : std::vector(prompt.begin(), prompt.end()),
+                          .drafter = std::move(drafter),
+                          .writer = ++state_->writers,
+                          .logits = std::move(logits)};
   if (state.logits.size() == 0) state.reason = FinishReason::cancelled;
   return Generation(std::make_shared<Generation::State>(std::move(state)));
 }

@@ -35,6 +35,7 @@ struct Model::State {
   std::shared_ptr<const grammar::TokenBytes> token_bytes = {};  // made when a grammar asks for them
   std::weak_ptr<const State> draft = {};                        // the last one, which has the same tokens
   std::int64_t trained_context = 0;
+  std::uint64_t writers = 0;  // answers that have used the cache, and changes by others
 
   /// The predictor where it continues texts, else null.
   CachedDecoder* decoder() const { return dynamic_cast<CachedDecoder*>(predictor.get()); }
