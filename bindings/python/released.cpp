@@ -40,6 +40,12 @@ struct ComingBack {
   ComingBack& operator=(const ComingBack&) = delete;
 };
 
+/// Only the thread that forked is here.
+void begin_child() {
+  coming_back = 0, away = 0;
+  main_thread = PyThread_get_thread_ident();
+}
+
 }  // namespace
 
 void check_signals() {
@@ -67,6 +73,7 @@ Held::Held() {
 void watch_the_interpreter() {
   main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(begin_to_end));
+  nb::module_::import_("os").attr("register_at_fork")(nb::arg("after_in_child") = nb::cpp_function(begin_child));
 }
 
 }  // namespace rlx::python

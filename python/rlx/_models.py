@@ -3,6 +3,7 @@ import functools
 import json
 import os
 import threading
+import weakref
 
 from . import _core, _progress
 from ._core import Error
@@ -88,12 +89,30 @@ def _options_of(options):
     return _core.GenerateOptions(**({**options, "schema": json.dumps(schema)} if not isinstance(schema, str) else options))
 
 
+class _Turn:
+    """Whose turn it is: a lock, in a child of the process a new one, as the thread that has the old one is not there."""
+
+    all = weakref.WeakSet()
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.all.add(self)
+
+
+def _begin_child():
+    for turn in _Turn.all:
+        turn.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_begin_child)
+
+
 def _in_turn(method):
     """A method of a model, which is of one thread at a time; others wait. A callback of the same thread may come back in."""
 
     @functools.wraps(method)
     def waiting(self, *arguments, **options):
-        with self._turn:
+        with self._turn.lock:
             return method(self, *arguments, **options)
 
     return waiting
@@ -144,7 +163,7 @@ class Model(_Opened):
         super().__init__(path, dict(threads=threads, precision=precision, context=context, exact=exact, adapters=adapters, cache=cache, device=device),
                          session)  # fmt: skip
         self._session = session or _session(threads, precision, device)
-        self._turn = threading.RLock()
+        self._turn = _Turn()
         self._core = None
         try:
             self._core = _core.Model._open(path, self._session, context, adapters=adapters, cache=cache, exact=exact)

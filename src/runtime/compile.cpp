@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backends/backend.h"
+#include "base/working.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
 #include "ir/reference.h"
@@ -181,6 +182,7 @@ std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& pr
 }
 
 Executable Session::compile(const Graph& given) const {
+  const Working working;
   if (state_->device == Device::automatic()) return state_->chosen_for(given).compile(given);
   const Graph graph = given.snapshot();  // the caller may go on building
   if (state_->device.backend().takes_graphs()) return Executable(take_whole(state_, graph));

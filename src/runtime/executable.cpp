@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/working.h"
 #include "ir/graph_data.h"
 #include "ir/sources.h"
 #include "rlx/text.h"
@@ -90,6 +91,7 @@ void Executable::State::forget_packed(const std::set<const void*>& owners) {
 }
 
 void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays) {
+  const Working working;
   std::unique_lock<Turns> order(turn, std::defer_lock);
   if (has_states) order.lock();  // a run that is going on would overwrite a state
   const std::scoped_lock lock(mutex);

@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "base/names.h"
+#include "base/working.h"
 #include "ir/graph_data.h"
 #include "ir/symbols.h"
 #include "runtime/feeds.h"
@@ -236,13 +237,15 @@ Outputs run_now(Executable::State& state, const std::map<std::string, Feed>& inp
 Outputs Executable::run(const std::map<std::string, Feed>& inputs) const { return run(inputs, {}); }
 
 Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::map<std::string, Target>& into) const {
+  const Working working;
   const auto turn = turn_of(*state_);
   return run_now(*state_, inputs, into);
 }
 
 PendingRun Executable::run_async(std::map<std::string, Feed> inputs, std::map<std::string, Target> into) const {
+  auto working = std::make_shared<const Working>();  // from the place on that it takes
   const auto place = state_->has_states ? std::optional(state_->turn.take_place()) : std::nullopt;
-  auto run = [state = state_, place, inputs = std::move(inputs), into = std::move(into)] {
+  auto run = [working = std::move(working), state = state_, place, inputs = std::move(inputs), into = std::move(into)] {
     if (!place) return run_now(*state, inputs, into);
     state->turn.wait_for(*place);
     const std::unique_lock<Turns> turn(state->turn, std::adopt_lock);
@@ -263,6 +266,7 @@ std::int64_t Executable::live_bytes() const { return state_->plan.live_bytes; }
 void Executable::trim() const { state_->arenas->trim(); }
 
 std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>& inputs, int repeats) const {
+  const Working working;
   const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, false);
   std::vector<LaunchReport> reports = launch_costs(*state_, bound.bindings);
@@ -275,6 +279,7 @@ std::vector<LaunchReport> Executable::profile(const std::map<std::string, Feed>&
 }
 
 std::vector<TraceEvent> Executable::trace(const std::map<std::string, Feed>& inputs, int repeats) const {
+  const Working working;
   const auto turn = turn_of(*state_);
   Bound bound = bind(*state_, inputs, false);
   if (state_->taken) return {};  // the threads are the library's own

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/working.h"
 #include "ir/array_type.h"
 #include "rlx/ops.h"
 #include "rlx/result_memory.h"
@@ -214,6 +215,7 @@ std::optional<Array> Tensor::known() const {
 }
 
 Array Tensor::computed(const std::function<Executable(const Expression&)>& compile) const {
+  const Working working;
   const std::scoped_lock whole(node_->mutex);
   if (node_->value) return *node_->value;
   const Expression expression(*this);

@@ -116,7 +116,7 @@ a = np.full((300, 300), 0.01, np.float32)
 expected = f(a).numpy()
 thread = threading.Thread(target=f, args=(a,))
 thread.start()
-thread.join()  # a child of a process whose threads are in a run would wait for them
+thread.join()
 for _ in range(5):
     if os.fork() == 0:
         signal.alarm(60)
@@ -127,6 +127,31 @@ for _ in range(5):
     print(os.wait()[1])
 """, folder)  # fmt: skip
     assert lines == ["0"] * 5
+
+
+@pytest.mark.parametrize("work", ["f(x)", "list(model.generate('w1 w2', max_tokens=50))", "rlx.jit(lambda a: long(a, 100))(x)", "model.answers(['w1 w2'], max_tokens=50)"])
+def test_a_child_of_a_process_whose_threads_work_says_that_it_cannot(folder, work):
+    lines = run(LONG + f"""
+model = rlx.Model.open(sys.argv[1], threads=2)
+f = rlx.jit(lambda a: rlx.fori_loop(0, 200_000, lambda i, c: jnp.tanh(c), a))
+def forever():
+    while True:
+        {work}
+threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.3)
+for _ in range(20):
+    time.sleep(0.01)
+    if os.fork() == 0:
+        signal.alarm(20)
+        try:
+            {work}
+            code = 3  # nobody worked at the fork
+        except rlx.Error as error:
+            code = 4 if "forked while another thread" in str(error) else 1
+        sys.exit(code)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+""", folder)  # fmt: skip
+    assert len(lines) == 20 and set(lines) <= {"3", "4"} and "4" in lines
 
 
 def test_what_others_are_made_of_may_go_first(folder):

@@ -5,6 +5,7 @@
 #include <list>
 #include <optional>
 
+#include "base/working.h"
 #include "models/run/batches/batched_decoder.h"
 #include "models/run/model_state.h"
 #include "models/run/stoppable_text.h"
@@ -182,6 +183,7 @@ Batch Batch::open(const std::filesystem::path& path, const Session& session, Bat
 }
 
 std::vector<Answer> Batch::generate(std::span<const Prompt> prompts, const GenerateOptions& options) {
+  const Working working;
   check_answers(prompts, options, state_->decoder);
   return Turns(*state_, prompts, options).run();
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/working.h"
 #include "models/run/drafter.h"
 #include "models/run/model_state.h"
 #include "models/run/stoppable_text.h"
@@ -172,9 +173,13 @@ struct Generation::State {
   }
 };
 
-std::optional<std::int32_t> Generation::next_token() { return state_->step(); }
+std::optional<std::int32_t> Generation::next_token() {
+  const Working working;
+  return state_->step();
+}
 
 std::optional<std::string> Generation::next() {
+  const Working working;
   State& s = *state_;
   if (!s.text) {
     const std::size_t before = s.model->decoder() ? s.start_length : 0;  // else the answer is a text of its own
