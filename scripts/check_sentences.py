@@ -5,8 +5,8 @@ Usage: check_sentences.py [FOLDER]  (the root of the project; default: that of t
 
 In README.md, CONTRIBUTING.md, docs/architecture.md, docs/guide.md and src/**/README.md a sentence has at most 40 words (25 in
 architecture.md), and at most 20 in the mean of a page. Code blocks, tables, headings, pictures and the targets of links are no sentences.
-A README of src has at most 40 lines; one of a folder in it says what to read, what the folder may include and how to add to it. The pages of
-docs that people write have at most 150 kB together.
+Each folder of src that holds sources has a README of at most 40 lines, which says what to read, what the folder may include and how to add
+to it. The pages of docs that people write have at most 150 kB together.
 """
 import re
 import sys
@@ -17,6 +17,7 @@ MOST_WORDS = 40
 MOST_WORDS_OF = {"docs/architecture.md": 25}
 README_LINES = 40
 README_SECTIONS = ("## Read in this order", "## May include", "## To add")
+SOURCES = ("cpp", "h", "def", "mm")
 DOCS_BYTES = 150_000
 GENERATED = {"docs/ops.md", "docs/cli.md", "docs/coverage.md", "docs/decisions/README.md"}  # by generate_docs.sh
 
@@ -90,6 +91,9 @@ def offenders(root):
         for section in README_SECTIONS:
             if page.parent.name != "src" and not re.search(f"^{section}", page.read_text(), re.M):
                 yield f"{page.relative_to(root)}:1: there is no section '{section}'"
+    for folder in sorted({source.parent for ending in SOURCES for source in root.glob(f"src/**/*.{ending}")}):
+        if not (folder / "README.md").exists():
+            yield f"{folder.relative_to(root)}/README.md:1: there is none"
     written = [page for page in sorted(root.glob("docs/**/*.md")) if page.relative_to(root).as_posix() not in GENERATED]
     size = sum(page.stat().st_size for page in written)
     if size > DOCS_BYTES:

@@ -36,7 +36,10 @@ class Sentences : public testing::Test {
     write_text(folder_ / "src/base/README.md", readme);
   }
 
-  void write(std::string_view name, std::string_view text) const { write_text(folder_ / name, text); }
+  void write(std::string_view name, std::string_view text) const {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    write_text(folder_ / name, text);
+  }
 
   /// What the script prints. Expects it to find something exactly where it prints more than that all is well.
   std::string offenders() const {
@@ -74,6 +77,11 @@ TEST_F(Sentences, CodeTablesPicturesAndTargetsAreNoSentences) {
   write("CONTRIBUTING.md", "Read [this](" + std::string(200, 'x') + ").\n\n```\n" + many + "```\n\n| a |\n|---|\n| " + many + "\n![" +
                                many.substr(0, many.size() - 1) + "](x.svg)\n\nThe end, e.g. of `a. B` here.\n");
   EXPECT_EQ(offenders(), "");
+}
+
+TEST_F(Sentences, FoldersOfSourcesHaveReadmes) {
+  write("src/base/files/page.h", "#pragma once\n");
+  EXPECT_EQ(offenders(), "src/base/files/README.md:1: there is none\n");
 }
 
 TEST_F(Sentences, FoldersHaveShortReadmes) {
