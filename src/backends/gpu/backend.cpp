@@ -1,5 +1,6 @@
 #include "backends/gpu/backend.h"
 
+#include "backends/found_backends.h"
 #include "backends/gpu/claims.h"
 #include "backends/gpu/measure.h"
 #include "backends/gpu/memory.h"
@@ -53,12 +54,6 @@ Found find() {
   return found;
 }
 
-/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
-const Found& found() {
-  static const Found& once = *new Found(find());
-  return once;
-}
-
 }  // namespace
 
 std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<GpuDevice>(std::move(facts)); }
@@ -71,7 +66,7 @@ TargetDevice usual_target(std::string_view kind) {
   return backend_of(std::move(facts))->target({});
 }
 
-const std::vector<const Backend*>& backends() { return found().backends; }
-const std::vector<std::string>& missing() { return found().missing; }
+const std::vector<const Backend*>& backends() { return found_once<find>().backends; }
+const std::vector<std::string>& missing() { return found_once<find>().missing; }
 
 }  // namespace rlx::gpu

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "backends/found_backends.h"
 #include "backends/metal/measure.h"
 #include "backends/metal/memory.h"
 #include "backends/opened_once.h"
@@ -42,33 +43,22 @@ struct MetalDevice : Backend {
   OpenedOnce<Memory> opened;
 };
 
-struct Found {
-  std::vector<const Backend*> backends;
-  std::string missing;
-};
-
-Found find() {
+FoundBackends find() {
   void* const opened = dlopen(fmt::format("librlx_metal-{}.so", version).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!opened) return {{}, fmt::format("{} (macOS alone has Metal: building RLX there makes it)", dlerror())};
   const auto entry = reinterpret_cast<LibraryEntry>(dlsym(opened, library_entry));
   if (!entry) return {{}, dlerror()};
   Library& library = *entry();
-  Found found{{}, library.missing};
+  FoundBackends found{{}, library.missing};
   for (const auto& gpu : library.gpus) found.backends.push_back(backend_of(*gpu, fmt::format("metal:{}", found.backends.size())).release());
   return found;
-}
-
-/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
-const Found& found() {
-  static const Found& once = *new Found(find());
-  return once;
 }
 
 }  // namespace
 
 std::unique_ptr<Backend> backend_of(Gpu& gpu, std::string name) { return std::make_unique<MetalDevice>(gpu, std::move(name)); }
 TargetDevice usual_target() { return target_with({}, true); }
-const std::vector<const Backend*>& backends() { return found().backends; }
-const std::string& missing() { return found().missing; }
+const std::vector<const Backend*>& backends() { return found_once<find>().backends; }
+const std::string& missing() { return found_once<find>().missing; }
 
 }  // namespace rlx::metal

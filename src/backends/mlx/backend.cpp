@@ -2,18 +2,14 @@
 
 #include <dlfcn.h>
 
+#include "backends/found_backends.h"
 #include "rlx/version.h"
 
 namespace rlx::mlx {
 namespace {
 
-struct Found {
-  std::vector<const Backend*> backends;
-  std::string missing;
-};
-
 /// MLX says by exceptions what it cannot do, so that a library of another version is told from one that is not there.
-Found find() {
+FoundBackends find() {
   void* const library = dlopen(fmt::format("librlx_mlx-{}.so", version).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return {{}, fmt::format("{} (scripts/fetch_mlx.sh installs MLX; build RLX again behind it)", dlerror())};
   const auto entry = reinterpret_cast<LibraryEntry>(dlsym(library, library_entry));
@@ -21,15 +17,9 @@ Found find() {
   return {entry()->backends, {}};
 }
 
-/// Never let go: sessions of static objects may end after everything else, and MLX has threads.
-const Found& found() {
-  static const Found& once = *new Found(find());
-  return once;
-}
-
 }  // namespace
 
-const std::vector<const Backend*>& backends() { return found().backends; }
-const std::string& missing() { return found().missing; }
+const std::vector<const Backend*>& backends() { return found_once<find>().backends; }
+const std::string& missing() { return found_once<find>().missing; }
 
 }  // namespace rlx::mlx

@@ -1,5 +1,6 @@
 #include "backends/opencl/backend.h"
 
+#include "backends/found_backends.h"
 #include "backends/opencl/measure.h"
 #include "backends/opencl/memory.h"
 #include "backends/opened_once.h"
@@ -41,22 +42,11 @@ struct OpenClDevice : Backend {
   OpenedOnce<Memory> opened;
 };
 
-struct Found {
-  std::vector<const Backend*> backends;
-  std::string missing;
-};
-
-Found find() {
+FoundBackends find() {
   Devices devices = find_devices();
-  Found found{{}, std::move(devices.missing)};
+  FoundBackends found{{}, std::move(devices.missing)};
   for (DeviceFacts& facts : devices.found) found.backends.push_back(backend_of(std::move(facts)).release());
   return found;
-}
-
-/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
-const Found& found() {
-  static const Found& once = *new Found(find());
-  return once;
 }
 
 }  // namespace
@@ -68,7 +58,7 @@ TargetDevice usual_target() {
   return backend_of(std::move(facts))->target({});
 }
 
-const std::vector<const Backend*>& backends() { return found().backends; }
-const std::string& missing() { return found().missing; }
+const std::vector<const Backend*>& backends() { return found_once<find>().backends; }
+const std::string& missing() { return found_once<find>().missing; }
 
 }  // namespace rlx::opencl

@@ -1,5 +1,6 @@
 #include "backends/webgpu/backend.h"
 
+#include "backends/found_backends.h"
 #include "backends/opened_once.h"
 #include "backends/webgpu/memory.h"
 #include "base/bytes_text.h"
@@ -33,22 +34,11 @@ struct WebGpuDevice : Backend {
   OpenedOnce<Memory> opened;
 };
 
-struct Found {
-  std::vector<const Backend*> backends;
-  std::string missing;
-};
-
-Found find() {
+FoundBackends find() {
   Devices devices = find_devices(driver_files());
-  Found found{{}, std::move(devices.missing)};
+  FoundBackends found{{}, std::move(devices.missing)};
   for (DeviceFacts& facts : devices.found) found.backends.push_back(backend_of(std::move(facts)).release());
   return found;
-}
-
-/// Never let go: sessions of static objects may end after everything else, and drivers have threads.
-const Found& found() {
-  static const Found& once = *new Found(find());
-  return once;
 }
 
 }  // namespace
@@ -60,7 +50,7 @@ TargetDevice usual_target() {
   return backend_of(std::move(facts))->target({});
 }
 std::unique_ptr<Backend> backend_of(DeviceFacts facts) { return std::make_unique<WebGpuDevice>(std::move(facts)); }
-const std::vector<const Backend*>& backends() { return found().backends; }
-const std::string& missing() { return found().missing; }
+const std::vector<const Backend*>& backends() { return found_once<find>().backends; }
+const std::string& missing() { return found_once<find>().missing; }
 
 }  // namespace rlx::webgpu
