@@ -63,7 +63,7 @@ rlx_status rlx_array_new(rlx_dtype dtype, const std::int64_t* shape, std::size_t
     rlx::Array array(dtype_of(dtype), sizes_of(shape, rank));
     const auto bytes = array.mutable_bytes();
     if (data != nullptr && !bytes.empty()) std::memcpy(bytes.data(), data, bytes.size());
-    given(out, "the place for the array") = new rlx_array{std::move(array)};
+    give(out, "the place for the array", std::make_unique<rlx_array>(std::move(array)));
   });
 }
 
@@ -75,8 +75,8 @@ rlx_status rlx_array_borrow(rlx_dtype dtype, const std::int64_t* shape, std::siz
     auto sizes = sizes_of(shape, rank);
     const std::size_t bytes = bytes_of(type, sizes);
     if (bytes > 0) given(static_cast<const char*>(data), "the data");
-    given(out, "the place for the array") =
-        new rlx_array{rlx::Array(type, std::move(sizes), {static_cast<const std::byte*>(data), bytes}, std::move(owner))};
+    give(out, "the place for the array",
+         std::make_unique<rlx_array>(rlx::Array(type, std::move(sizes), {static_cast<const std::byte*>(data), bytes}, std::move(owner))));
   });
 }
 

@@ -98,7 +98,7 @@ rlx_status rlx_array_from_dlpack(DLManagedTensor* managed, rlx_array** out) {
     if (bytes > 0) given(static_cast<const char*>(tensor.data), "the data");
     const auto* data = static_cast<const std::byte*>(tensor.data) + (bytes > 0 ? tensor.byte_offset : 0);
     std::vector<std::int64_t> shape(tensor.shape, tensor.shape + tensor.rank);
-    given(out, "the place for the array") = new rlx_array{rlx::Array(dtype, std::move(shape), {data, bytes}, std::move(owner))};
+    give(out, "the place for the array", std::make_unique<rlx_array>(rlx::Array(dtype, std::move(shape), {data, bytes}, std::move(owner))));
   });
 }
 

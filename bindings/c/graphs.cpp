@@ -124,11 +124,12 @@ void rlx_set_place(const char* file, int line) {
 }
 
 rlx_status rlx_graph_new(const char* name, rlx_graph** out) {
-  return guarded([&] { given(out, "the place for the graph") = new rlx_graph{rlx::Graph(text(name, "the name"))}; });
+  return guarded([&] { give(out, "the place for the graph", std::make_unique<rlx_graph>(rlx::Graph(text(name, "the name")))); });
 }
 
 rlx_status rlx_graph_parse(const char* source, rlx_graph** out) {
-  return guarded([&] { given(out, "the place for the graph") = new rlx_graph{rlx::parse_graph(text(source, "the text"), "graph")}; });
+  return guarded(
+      [&] { give(out, "the place for the graph", std::make_unique<rlx_graph>(rlx::parse_graph(text(source, "the text"), "graph"))); });
 }
 
 void rlx_graph_free(rlx_graph* graph) { delete graph; }
@@ -138,7 +139,8 @@ rlx_status rlx_graph_input(rlx_graph* graph, rlx_input_kind kind, const char* na
   return guarded([&] {
     if (kind < RLX_INPUT || kind > RLX_STATE) rlx::fail("there is no kind {} of inputs", static_cast<int>(kind));
     const rlx::Input input{text(name, "the name"), static_cast<rlx::InputKind>(kind), {dtype_of(dtype), dims_of(shape, rank)}};
-    given(out, "the place for the value") = number_of(given(graph, "the graph"), graph->graph.add_input(input));
+    rlx_graph& to = given(graph, "the graph");
+    given(out, "the place for the value") = number_of(to, to.graph.add_input(input));
   });
 }
 
@@ -158,14 +160,16 @@ rlx_status rlx_graph_output(rlx_graph* graph, const char* name, rlx_value value)
 
 rlx_status rlx_graph_grad(const rlx_graph* graph, const char* const* names, std::size_t count, rlx_graph** out) {
   return guarded([&] {
-    given(out, "the place for the graph") = new rlx_graph{rlx::grad_graph(given(graph, "the graph").graph, texts(names, count), true)};
+    give(out, "the place for the graph",
+         std::make_unique<rlx_graph>(rlx::grad_graph(given(graph, "the graph").graph, texts(names, count), true)));
   });
 }
 
 rlx_status rlx_graph_text(rlx_graph* graph, const char** out) {
   return guarded([&] {
-    given(graph, "the graph").text = rlx::to_text(graph->graph);
-    given(out, "the place for the text") = graph->text.c_str();
+    rlx_graph& from = given(graph, "the graph");
+    from.text = rlx::to_text(from.graph);
+    given(out, "the place for the text") = from.text.c_str();
   });
 }
 
@@ -197,7 +201,8 @@ rlx_status rlx_session_new_on(const char* device, int threads, const char* preci
     const std::string word = precision == nullptr ? "f32" : precision;
     const auto found = rlx::precision_named(word);
     if (!found) rlx::fail("there is no precision '{}' (allowed: f32, bf16, f16, int8)", word);
-    given(out, "the place for the session") = new rlx_session{rlx::Session(device_of(device), {.threads = threads, .precision = *found})};
+    give(out, "the place for the session",
+         std::make_unique<rlx_session>(rlx::Session(device_of(device), {.threads = threads, .precision = *found})));
   });
 }
 
@@ -205,8 +210,8 @@ void rlx_session_free(rlx_session* session) { delete session; }
 
 rlx_status rlx_compile(const rlx_session* session, const rlx_graph* graph, rlx_executable** out) {
   return guarded([&] {
-    given(out, "the place for the executable") =
-        new rlx_executable{given(session, "the session").session.compile(given(graph, "the graph").graph)};
+    give(out, "the place for the executable",
+         std::make_unique<rlx_executable>(given(session, "the session").session.compile(given(graph, "the graph").graph)));
   });
 }
 

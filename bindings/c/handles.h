@@ -1,5 +1,6 @@
 #pragma once
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <vector>
@@ -57,6 +58,12 @@ template <class T>
 T& given(T* pointer, const char* what) {
   if (pointer == nullptr) fail("{} is null", what);
   return *pointer;
+}
+/// Gives the caller what was made. Throws Error for a null `out`.
+template <class T>
+void give(T** out, const char* what, std::unique_ptr<T> made) {
+  T*& place = given(out, what);
+  place = made.release();
 }
 inline std::string text(const char* given_text, const char* what) { return &given(given_text, what); }
 

@@ -15,7 +15,7 @@ struct rlx_encoder {
 using namespace rlx::c;
 
 rlx_status rlx_model_open(const char* path, rlx_model** out) {
-  return guarded([&] { given(out, "the place for the model") = new rlx_model{rlx::load(text(path, "the path"))}; });
+  return guarded([&] { give(out, "the place for the model", std::make_unique<rlx_model>(rlx::load(text(path, "the path")))); });
 }
 
 void rlx_model_free(rlx_model* model) { delete model; }
@@ -32,8 +32,8 @@ rlx_status rlx_model_generate(rlx_model* model, const char* prompt, std::int64_t
 
 rlx_status rlx_encoder_open(const char* path, const rlx_session* session, rlx_encoder** out) {
   return guarded([&] {
-    given(out, "the place for the encoder") =
-        new rlx_encoder{rlx::SentenceEncoder::open(text(path, "the path"), given(session, "the session").session)};
+    give(out, "the place for the encoder",
+         std::make_unique<rlx_encoder>(rlx::SentenceEncoder::open(text(path, "the path"), given(session, "the session").session)));
   });
 }
 

@@ -80,6 +80,27 @@ static void test_run(const rlx_session* session) {
   CHECK(released == 7);
 }
 
+/* A graph as text, and read again: the same text. */
+static void test_texts(void) {
+  const int64_t shape[] = {2};
+  const float numbers[] = {1.5f, -2};
+  rlx_array* array = NULL;
+  rlx_graph *graph = NULL, *again = NULL;
+  rlx_value constant;
+  const char *text = NULL, *text_again = NULL;
+  CHECK(rlx_array_new(RLX_F32, shape, 1, numbers, &array) == RLX_OK && rlx_graph_new("numbers", &graph) == RLX_OK);
+  CHECK(rlx_graph_constant(graph, array, &constant) == RLX_OK);
+  rlx_array_free(array);
+  CHECK(rlx_graph_output(graph, "y", constant) == RLX_OK);
+  CHECK(rlx_graph_text(graph, &text) == RLX_OK && strstr(text, "graph numbers") == text && strstr(text, "1.5, -2") != NULL);
+  CHECK(rlx_graph_parse(text, &again) == RLX_OK && rlx_graph_text(again, &text_again) == RLX_OK && strcmp(text, text_again) == 0);
+  CHECK(rlx_graph_constant(graph, NULL, &constant) == RLX_ERROR && rlx_graph_new("g", NULL) == RLX_ERROR);
+  CHECK(rlx_graph_text(NULL, &text) == RLX_ERROR && strcmp(rlx_last_error(), "the graph is null") == 0);
+  CHECK(rlx_graph_input(NULL, RLX_INPUT, "x", RLX_F32, NULL, 0, &constant) == RLX_ERROR);
+  rlx_graph_free(graph);
+  rlx_graph_free(again);
+}
+
 /* What was compiled, from a file. */
 static void test_programs(const rlx_session* session) {
   const char* path = "interface.rlxp";
@@ -261,16 +282,44 @@ static void test_encoder(const rlx_session* session, const char* folder) {
   rlx_encoder_free(encoder);
 }
 
+struct answer {
+  char text[1000];
+  int pieces, most;
+};
+
+/* Keeps a piece; ends the answer behind the last that is wanted. */
+static int keep_piece(const char* text, size_t bytes, void* context) {
+  struct answer* answer = context;
+  CHECK(strlen(text) == bytes && strlen(answer->text) + bytes < sizeof answer->text);
+  strcat(answer->text, text);
+  return ++answer->pieces == answer->most;
+}
+
+static void test_model(const char* path) {
+  rlx_model* model = NULL;
+  CHECK(rlx_model_open(path, &model) == RLX_OK);
+  if (model == NULL) return;
+  struct answer whole = {.most = -1}, begin = {.most = 2};
+  CHECK(rlx_model_generate(model, "w1 w2 w3", 4, keep_piece, &whole) == RLX_OK && whole.pieces > 2);
+  CHECK(rlx_model_generate(model, "w1 w2 w3", 4, keep_piece, &begin) == RLX_OK && begin.pieces == 2);
+  CHECK(strlen(begin.text) < strlen(whole.text) && strncmp(begin.text, whole.text, strlen(begin.text)) == 0);
+  CHECK(rlx_model_generate(model, NULL, 4, keep_piece, &whole) == RLX_ERROR && strstr(rlx_last_error(), "prompt") != NULL);
+  CHECK(rlx_model_generate(model, "w1 w2 w3", 4, NULL, NULL) == RLX_ERROR);
+  CHECK(rlx_model_generate(model, "w1", -1, keep_piece, &whole) == RLX_ERROR);
+  rlx_model_free(model);
+}
+
 int main(int argc, char** argv) {
   rlx_session* session = NULL;
   CHECK(rlx_session_new(1, NULL, &session) == RLX_OK);
   test_run(session);
+  test_texts();
   test_programs(session);
   test_runs_that_go_on(session);
   test_dlpack();
   test_errors();
   test_frees_accept_null();
-  if (argc > 1) test_encoder(session, argv[1]);
+  if (argc > 2) test_encoder(session, argv[1]), test_model(argv[2]);
   rlx_session_free(session);
   CHECK(rlx_builder_count() > 200 && rlx_builder_name(0) != NULL && rlx_builder_name(rlx_builder_count()) == NULL);
   CHECK(strstr(rlx_builder_documentation(0), rlx_builder_name(0)) != NULL);
