@@ -88,6 +88,14 @@ CASES += [("fft.fft", (A,), {"n": 3}), ("fft.fft", (A,), {"n": 6, "axis": 0}), (
           ("fft.ifftshift", (A,), {"axes": 1})]  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_powers_of_integers_are_exact_and_wrap(dtype):
+    most = np.iinfo(dtype)
+    x, y = (np.array(v.ravel()) for v in np.meshgrid(np.array([0, 1, 2, 3, 5, most.max, most.min], dtype), np.array([0, 1, 2, 7, 39, most.max], dtype)))
+    assert np.array_equal(jnp.power(x, y).numpy(), np.power(x, y))
+    assert jnp.power(np.int32([1, -1, -1, 2, 0]), np.int32([-3, -3, -2, -1, -1])).numpy().tolist() == [1, -1, 1, 0, 0]
+
+
 def test_a_remainder_of_0_has_the_derivative_of_any_other():
     x, y = np.float32([2, 3, 0, -6, 5]), np.float32([1, 1.5, 2, 3, 3])
     slopes = rlx.grad(lambda x, y: jnp.sum(jnp.remainder(x, y)), argnums=(0, 1))(jnp.asarray(x), jnp.asarray(y))

@@ -111,13 +111,25 @@ def _whole_power(x, n):
     return call("ones_like", x) if result is None else result
 
 
+def _integer_power(x, y, dtype):
+    """x to the power of y by squaring: what does not fit wraps, as products do."""
+    base, rest = array_of(x).astype(dtype), array_of(y).astype(dtype)
+    result, bits = call("ones_like", base), int(dtype.name[1:])
+    inverse = where(equal(base, 1), 1, where(bitwise_and(equal(base, -1), dtype.name[0] == "i"), where(equal(bitwise_and(rest, 1), 1), -1, 1), 0))
+    below = less(rest, 0)
+    for _ in range(bits):
+        result = where(equal(bitwise_and(rest, 1), 1), result * base, result)
+        base, rest = base * base, call("shr", rest, 1)
+    return where(below, inverse, result).astype(dtype)
+
+
 def pow(x, y):  # noqa: A001
-    """x to the power of y. Integers to the power of integers, by f64 where y is an array, are integers."""
+    """x to the power of y. Integers to the power of integers are integers, which wrap; those of powers below 0 are rounded to 0."""
     x, y = operands_of(x, y)
     if is_floating(dtype_of(x)) or is_floating(dtype_of(y)) or is_complex(dtype_of(x)) or is_complex(dtype_of(y)):
         return _whole_power(x, y) if type(y) is int and 0 <= y <= 4 else call("pow", x, y)
     if type(y) is not int:
-        return call("pow", array_of(x).astype(DType.f64), array_of(y).astype(DType.f64)).astype(result_type(x, y))
+        return _integer_power(x, y, result_type(x, y))
     if y < 0:
         raise Error(f"pow: integers to the power of {y} (allowed: 0 and more)")
     return _whole_power(x, y)
