@@ -82,10 +82,15 @@ TEST(ConfigVersions, WhatReadersDoNotAgreeOnIsRefused) {
   EXPECT_EQ(refusal("modernbert", "/rope_parameters/sliding_attention/partial_rotary_factor", 0.5),
             "config.json: partial_rotary_factor: 0.5 is not supported by modernbert (allowed: 1)");
   EXPECT_EQ(refusal("phi", "/rope_parameters/partial_rotary_factor", 0.5), "no error");
-  EXPECT_EQ(refusal("deepseek_v2", "/norm_topk_prob", true), "config.json: norm_topk_prob: true is not supported (allowed: false)");
   EXPECT_EQ(refusal("deepseek_v3", "/head_dim", 2U), "config.json: head_dim: 2 is not supported (allowed: qk_rope_head_dim, 4)");
   EXPECT_EQ(refusal("mistral", "/layer_types", {"full_attention", "sliding_attention"}),
             "config.json: layer_types: full_attention is not supported by mistral beside a sliding_window (allowed: sliding_attention)");
+}
+
+TEST(ConfigVersions, YarnsTurnsAreAboveNothing) {
+  for (const char* name : {"beta_fast", "beta_slow"})
+    EXPECT_EQ(refusal("llama-yarn", fmt::format("/rope_parameters/{}", name), -1),
+              fmt::format("config.json: rope_parameters.{}: expected a number in 1e-06..1000000, found -1", name));
 }
 
 /// A field that says a size, which no class needs to have; those that only one version has are not among the defaults.

@@ -273,6 +273,8 @@ TEST(GgufFiles, ThatSayWhatCannotBeAreRefused) {
   EXPECT_NE(error_of_key("qwen3_5", "qwen35.block_count", 1 << 30).find("1073741824 (allowed: 1..1024)"), std::string::npos);
   EXPECT_NE(error_of_key("t5", "t5.attention.relative_max_distance", 4).find("relative_max_distance' is 4 (allowed: above 4)"),
             std::string::npos);
+  EXPECT_NE(error_of_key("deepseek_v3", "deepseek2.rope.scaling.yarn_beta_fast", 0).find("yarn_beta_fast' is 0 (allowed: above 0)"),
+            std::string::npos);
   EXPECT_NE(error_of_key("t5", "t5.attention.head_count", 3).find("but the model's config asks for"), std::string::npos);
 }
 

@@ -89,10 +89,16 @@ void spread_ramp(RopeOptions& options) {
   set_factors(options, std::move(factors), options.attention_factor > 0 ? options.attention_factor : yarn_scale(options.factor, 1));
 }
 
+/// How often a pair turns in the trained context, of which a logarithm is taken.
+double turns_or(const JsonField& rope, std::string_view name, double otherwise) {
+  const auto field = rope.find(name);
+  return field ? as_number(*field, 1e-6, 1e6) : otherwise;
+}
+
 void read_yarn(const JsonField& rope, RopeOptions& options) {
   options.scaling = RopeScaling::yarn;
-  options.beta_fast = number_or(rope, "beta_fast", 32);
-  options.beta_slow = number_or(rope, "beta_slow", 1);
+  options.beta_fast = turns_or(rope, "beta_fast", 32);
+  options.beta_slow = turns_or(rope, "beta_slow", 1);
   options.attention_factor = yarn_magnitude(rope, options.factor);
   if (!flag_or(rope, "truncate", true)) spread_ramp(options);
 }

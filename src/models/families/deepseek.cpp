@@ -59,7 +59,6 @@ void read_router(const JsonField& config, bool third, ExpertsConfig& e) {
   const std::size_t chosen = method ? method->as_one_of({"greedy", "group_limited_greedy", "noaux_tc"}) : third ? 2 : 0;
   e.router_bias = chosen == 2;
   e.normalize = flag_or(config, "norm_topk_prob", third);
-  if (e.normalize && !third) config.at("norm_topk_prob").refuse("true is not supported (allowed: false)");  // readers do not agree
   if (chosen > 0) read_groups(config, e.router_bias ? 2 : 1, e);
 }
 

@@ -37,10 +37,17 @@ void read_gguf_factors(const GgufConfig& config, RopeOptions& rope) {
   rope.scaling = RopeScaling::longrope;
 }
 
+/// How often a pair turns in the trained context, of which a logarithm is taken.
+double turns_or(const GgufConfig& config, std::string_view key, double otherwise) {
+  const double turns = config.number_or(key, otherwise);
+  if (!(turns > 0)) config.refuse(key, "is {} (allowed: above 0)", turns);
+  return turns;
+}
+
 void read_gguf_yarn(const GgufConfig& config, RopeOptions& rope) {
   rope.scaling = RopeScaling::yarn;
-  rope.beta_fast = config.number_or("rope.scaling.yarn_beta_fast", rope.beta_fast);
-  rope.beta_slow = config.number_or("rope.scaling.yarn_beta_slow", rope.beta_slow);
+  rope.beta_fast = turns_or(config, "rope.scaling.yarn_beta_fast", rope.beta_fast);
+  rope.beta_slow = turns_or(config, "rope.scaling.yarn_beta_slow", rope.beta_slow);
   rope.attention_factor = config.number_or("rope.scaling.yarn_attn_factor", 0);
   if (rope.attention_factor < 0) config.refuse("rope.scaling.yarn_attn_factor", "is {} (allowed: from 0)", rope.attention_factor);
 }
