@@ -395,7 +395,8 @@ TEST(DecoderWeights, MissingTensorsAreNamedAllAtOnce) {
   config.qkv_bias = true;
   const Graph graph = decoder_graph(config, {.capacity = 8, .chunk = 8});
   const std::string error = error_of([&] { load_weights(graph, checkpoint, DecoderFamily::find("llama")->weight_names(config), 1); });
-  EXPECT_NE(error.find("the checkpoint lacks 'layers.0.self_attn.k_proj.bias', 'layers.0.self_attn.q_proj.bias'"), std::string::npos)
+  EXPECT_NE(error.find("model.safetensors: the checkpoint lacks 'layers.0.self_attn.k_proj.bias', 'layers.0.self_attn.q_proj.bias'"),
+            std::string::npos)
       << error;
 }
 
