@@ -87,6 +87,26 @@ TEST(ConfigVersions, WhatReadersDoNotAgreeOnIsRefused) {
             "config.json: layer_types: full_attention is not supported by mistral beside a sliding_window (allowed: sliding_attention)");
 }
 
+TEST(ConfigVersions, AScalingThatWasAddedCounts) {
+  json::Value now = configs_of(5).at("qwen2"), old = configs_of(4).at("qwen2");
+  const json::Value yarn = {{"type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 16U}};
+  now["rope_theta"] = old.at("rope_theta");
+  now["rope_scaling"] = old["rope_scaling"] = yarn;
+  EXPECT_EQ(described(now), described(old));
+  EXPECT_NE(described(now), described(configs_of(5).at("qwen2")));
+  EXPECT_EQ(refusal("gemma3_text", "/rope_scaling", yarn),
+            "config.json: rope_scaling: is not supported beside rope_parameters of each type of layer (allowed: one of the two)");
+}
+
+TEST(ConfigVersions, PartsOfHeadsAreFractions) {
+  for (const double part : {1e30, -1.0, 0.0})
+    EXPECT_EQ(refusal("phi", "/rope_parameters/partial_rotary_factor", part),
+              fmt::format("config.json: a part of {} of a head's elements turns (allowed: above 0, up to 1)", part));
+  json::Value config = configs_of(5).at("phi");
+  config["rope_parameters"] = {{"rope_type", "proportional"}, {"rope_theta", 1e4}, {"partial_rotary_factor", -1e30}};
+  EXPECT_NE(test::whole_error_of([&] { described(config); }).find("a part of -1e+30 of a head's elements turns"), std::string::npos);
+}
+
 TEST(ConfigVersions, YarnsTurnsAreAboveNothing) {
   for (const char* name : {"beta_fast", "beta_slow"})
     EXPECT_EQ(refusal("llama-yarn", fmt::format("/rope_parameters/{}", name), -1),

@@ -63,8 +63,13 @@ void set_factors(RopeOptions& options, std::vector<double> factors, double magni
   options.short_factors = options.long_factors = std::move(factors);
 }
 
+void check_fraction(const JsonField& config, double part) {
+  if (!(part > 0 && part <= 1)) config.refuse("a part of {} of a head's elements turns (allowed: above 0, up to 1)", part);
+}
+
 /// Frequencies are those of a whole head, of whose pairs the first `part` turn (Gemma 4).
 void read_proportional(const JsonField& rope, std::int64_t head_size, double part, RopeOptions& options) {
+  check_fraction(rope, part);
   options.dims = head_size;
   const auto turning = static_cast<std::size_t>(part * static_cast<double>(head_size) / 2);
   std::vector<double> factors(static_cast<std::size_t>(head_size / 2), frozen);
@@ -137,6 +142,15 @@ bool is_proportional(const std::optional<JsonField>& rope) {
   return kind && kind->as_string() == "proportional";
 }
 
+/// Of both spellings `rope_scaling` counts, which people add to stretch a model; transformers 5 has it so, too.
+std::optional<JsonField> rope_of(const JsonField& config, std::string_view layer_type) {
+  const auto rope = config.find("rope_parameters"), scaling = config.find("rope_scaling");
+  const auto own = layer_type.empty() ? std::nullopt : member(rope, layer_type);
+  const bool scaled = scaling && scaling->value().is_object() && !scaling->value().empty();
+  if (own && scaled) scaling->refuse("is not supported beside rope_parameters of each type of layer (allowed: one of the two)");
+  return own ? own : scaled || !rope ? scaling : rope;
+}
+
 /// Classes without a default of the field ignore it or fail, as the version has it.
 void check_part(const JsonField& config, double part) {
   const auto type = config.find("model_type");
@@ -147,19 +161,17 @@ void check_part(const JsonField& config, double part) {
 }  // namespace
 
 std::int64_t rotary_part(const JsonField& config, std::int64_t head_size, double part) {
+  check_fraction(config, part);
   const auto dims = static_cast<std::int64_t>(static_cast<double>(head_size) * part);
-  if (!(part > 0 && part <= 1) || dims < 2 || dims % 2 != 0)
+  if (dims < 2 || dims % 2 != 0)
     config.refuse("a part of {} turns {} of a head's {} elements (allowed: an even number, at least 2)", part, dims, head_size);
   return dims;
 }
 
 RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::string_view layer_type) {
-  auto rope = config.find("rope_parameters");
-  if (const auto own = layer_type.empty() ? std::nullopt : member(rope, layer_type)) rope = own;
-  const bool nested = rope.has_value();
-  if (!rope) rope = config.find("rope_scaling");
+  const auto rope = rope_of(config, layer_type);
   RopeOptions options;
-  const JsonField& numbers = nested ? *rope : config;
+  const JsonField& numbers = rope ? *rope : config;
   options.theta = number_or(numbers, "rope_theta", number_or(config, "rope_theta", 10000));
   if (!(options.theta > 0)) config.refuse("rope_theta {} (allowed: above 0)", options.theta);
   const double part = number_or(numbers, "partial_rotary_factor", number_or(config, "partial_rotary_factor", 1));
@@ -171,8 +183,7 @@ RopeOptions read_rope(const JsonField& config, std::int64_t head_size, std::stri
 }
 
 double yarn_score_factor(const JsonField& config) {
-  auto rope = config.find("rope_parameters");
-  if (!rope) rope = config.find("rope_scaling");
+  const auto rope = rope_of(config, "");
   if (!rope || !rope->find("mscale_all_dim") || !rope->find("factor")) return 1;
   const double scale = yarn_scale(number_or(*rope, "factor", 1), number_or(*rope, "mscale_all_dim", 0));
   return scale * scale;
