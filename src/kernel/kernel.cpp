@@ -1,8 +1,10 @@
 #include "kernel/kernel.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/hash.h"
+#include "kernel/same_code.h"
 #include "rlx/array.h"
 
 namespace rlx {
@@ -72,6 +74,27 @@ ExprId Kernel::fma(ExprId a, ExprId b, ExprId c) {
 int Kernel::add_variable(Dim extent) {
   variables.push_back({std::move(extent), 1});
   return static_cast<int>(variables.size()) - 1;
+}
+
+bool same_code(const Kernel& a, const Kernel& b) {
+  const auto same_buffer = [](const KernelBuffer& x, const KernelBuffer& z) {
+    return x.dtype == z.dtype && x.written == z.written && x.aligned == z.aligned && x.past_caches == z.past_caches;
+  };
+  const auto same_variable = [](const Variable& x, const Variable& z) { return x.extent == z.extent && x.step == z.step; };
+  const auto same_store = [](const KernelStore& x, const KernelStore& z) {
+    return x.buffer == z.buffer && x.value == z.value && x.index == z.index;
+  };
+  const auto same = [](const Expr& x, const Expr& z) { return same_expr(x, z) && x.last == z.last; };
+  return a.tile == b.tile && a.loops == b.loops && a.symbols == b.symbols && std::ranges::equal(a.buffers, b.buffers, same_buffer) &&
+         std::ranges::equal(a.variables, b.variables, same_variable) && std::ranges::equal(a.stores, b.stores, same_store) &&
+         std::ranges::equal(a.exprs, b.exprs, same);
+}
+
+std::size_t code_hash(const Kernel& kernel) {
+  std::size_t h = hash_mix(kernel.buffers.size(), kernel.loops.size());
+  for (const Expr& e : kernel.exprs) h = hash_mix(h, hash_expr(e));
+  for (const KernelStore& store : kernel.stores) h = hash_mix(h, hash_mix(store.index.hash(), static_cast<std::size_t>(store.value)));
+  return h;
 }
 
 void rewrite(Kernel& kernel, const std::function<ExprId(Expr)>& rule) {

@@ -35,8 +35,8 @@ struct Claim {
 
   /// Whether it computes the node as a whole, by attributes, sizes and types: a composite then stays in the graph in place of its body.
   virtual bool takes(const Graph& /*graph*/, const Node& /*node*/, const Caps& /*caps*/) const { return false; }
-  /// Whether a primitive that has an expansion stays as it is, because the claim computes it.
-  virtual bool keeps(const Graph& /*graph*/, const Node& /*node*/) const { return false; }
+  /// The primitives that have an expansion and stay as they are, because the claim computes them.
+  virtual std::set<std::int32_t> kept(const Graph& /*graph*/) const { return {}; }
   /// Whether the nodes that it takes may read what is not stored. Else they are stored with what they read.
   virtual bool reads_views() const { return false; }
   /// What it reads of an operand of a node that it takes.

@@ -1,11 +1,20 @@
 #include "lowering/draft.h"
 
 #include "kernel/math/math.h"
+#include "kernel/same_code.h"
 #include "kernel/simplify.h"
 #include "kernel/starts.h"
 #include "lowering/large_results.h"
 
 namespace rlx {
+
+const KernelText& KernelTexts::of(Kernel kernel, const TargetDevice& target) {
+  const std::size_t hash = code_hash(kernel);
+  for (auto [it, end] = known_.equal_range(hash); it != end; ++it)
+    if (same_code(it->second.kernel, kernel)) return it->second.text;
+  KernelText text = target.print(kernel, target.caps);
+  return known_.emplace(hash, Known{std::move(kernel), std::move(text)})->second.text;
+}
 
 GeneratedKernel Draft::generate(Kernel kernel) const {
   if (!kernel.tile) kernel.symbols = symbols;
@@ -18,7 +27,7 @@ GeneratedKernel Draft::generate(Kernel kernel) const {
     constexpr std::int64_t vector_bytes = 16;
     kernel.buffers[i].aligned = bytes_for(kernel.buffers[i].dtype, first[i]) % vector_bytes == 0;
   }
-  KernelText text = target.print(counted_from(kernel, first), target.caps);
+  KernelText text = texts.of(counted_from(kernel, first), target);
   return {std::move(kernel), std::move(text), nullptr, std::move(first)};
 }
 

@@ -1,10 +1,25 @@
 #pragma once
+#include <unordered_map>
+
 #include "kernel/pull.h"
 #include "lowering/program.h"
 #include "lowering/target.h"
 #include "passes/cut.h"
 
 namespace rlx {
+
+/// The texts of kernels, each printed once: those of a model's layers differ in the values that they read alone.
+class KernelTexts {
+ public:
+  const KernelText& of(Kernel kernel, const TargetDevice& target);
+
+ private:
+  struct Known {
+    Kernel kernel;
+    KernelText text;
+  };
+  std::unordered_multimap<std::size_t, Known> known_;  // by code_hash
+};
 
 /// A graph on its way to a program, as claims see it and change it.
 struct Draft {
@@ -18,6 +33,8 @@ struct Draft {
   std::set<ValueId> inside = {};            // values on the way to what a claim computes: nobody else computes them, stored or not
   std::set<std::int32_t> claimed = {};      // dots that a claim multiplies, which stores of their operands what it needs
   std::set<std::int32_t> reads_moved = {};  // nodes that read their operands in any order of the axes
+
+  mutable KernelTexts texts = {};
 
   Puller::IsStored stored_test() const {
     return [&cut = cut](ValueId v) { return cut.is_stored(v); };

@@ -125,6 +125,7 @@ std::set<ValueId> Cut::share_repeated(const std::map<ValueId, ValueId>& region_e
   std::map<ValueId, int> lengths;  // of kernels
   const auto stored = [this](ValueId v) { return is_stored(v); };
   const std::vector<double> cost = costs(), element_cost = element_costs(), place_cost = place_costs(graph_, stored);
+  const std::vector<bool> left = left_to_operands(cost);  // what is stored below lies behind what it asks for
   Places places(graph_, stored);
   for (auto id = static_cast<std::int32_t>(graph_.size()); id-- > 0;) {
     const ValueId v{id, 0};
@@ -143,7 +144,7 @@ std::set<ValueId> Cut::share_repeated(const std::map<ValueId, ValueId>& region_e
     if (!(widens(graph_, graph_.node(id)) && !is_stored(graph_.node(id).operands[0]))) {
       if (is_first_stage(v, my_loops) || (is_read_around(v) && (cost[at] > 0 || is_filled(graph_, v)))) stored_.insert(v);
       const bool often = !row_fits(v) && element_cost[at] * static_cast<double>(my_loops.size() - 1) > store_and_load;
-      if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left_to_operands(v, cost))) stored_.insert(v);
+      if (often || (my_kernels.size() > 1 && cost[at] > cheap && !left[at])) stored_.insert(v);
       if (in_long_one && is_repeated(v, reads, place_cost[at])) stored_.insert(v);
     }
     if (in_long_one && is_stored(v)) too_long_.insert(v);  // its kernel has what was too long in theirs
@@ -217,18 +218,24 @@ bool Cut::row_fits(ValueId v) const {
   return type.rank() > 0 && type.shape.back().upper() <= on_chip_row_;
 }
 
-/// True for a cheap step whose dear operands are smaller, or read elsewhere too and stored for that: they are the ones to store.
-bool Cut::left_to_operands(ValueId v, const std::vector<double>& cost) const {
-  const Node& node = graph_.node(v.node);
-  if (work(node) > 4 || node.op->loop) return false;
-  return std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+/// By node, as long as no operand is stored: true for a cheap step whose dear operands are smaller, or read elsewhere too and stored for
+/// that. They are the ones to store.
+std::vector<bool> Cut::left_to_operands(const std::vector<double>& cost) const {
+  std::vector<bool> left(graph_.size(), false);
+  const auto settles = [&](ValueId operand, ValueId v) {
     if (is_stored(operand) || cost[static_cast<std::size_t>(operand.node)] <= cheap) return true;
-    if (users_.at(operand).size() > 1) return !left_to_operands(operand, cost);
+    if (users_.at(operand).size() > 1) return !left[static_cast<std::size_t>(operand.node)];
     // Behind structure ops, such as a broadcast, the value itself may be smaller.
     while (graph_.node(operand.node).op->sources && graph_.node(operand.node).operands.size() == 1 && !is_stored(operand))
       operand = graph_.node(operand.node).operands[0];
     return elements(graph_, operand) < elements(graph_, v);
-  });
+  };
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id) {
+    const Node& node = graph_.node(id);
+    left[static_cast<std::size_t>(id)] = live(id) && work(node) <= 4 && !node.op->loop &&
+                                         std::ranges::all_of(node.operands, [&](ValueId operand) { return settles(operand, {id, 0}); });
+  }
+  return left;
 }
 
 /// Work to compute one element from stored values; a reduction counts as dear.

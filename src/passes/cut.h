@@ -55,7 +55,7 @@ class Cut {
   bool is_read_around(ValueId v) const;
   bool row_fits(ValueId v) const;
   bool is_first_stage(ValueId v, const std::set<ValueId>& loops) const;
-  bool left_to_operands(ValueId v, const std::vector<double>& cost) const;
+  std::vector<bool> left_to_operands(const std::vector<double>& cost) const;
   std::vector<double> costs() const;
   std::vector<double> element_costs() const;
 

@@ -56,14 +56,34 @@ void add_counters(Session::State& session, const CompileCounters& more) {
   if (!more.cache_error.empty()) all.cache_error = more.cache_error;
 }
 
+/// The nodes that claims keep in a graph, found once for it.
+class KeptNodes {
+ public:
+  explicit KeptNodes(const TargetDevice& target) : target_(target) {}
+
+  bool has(const Graph& graph, const Node& node) {
+    if (!of_ || &of_->data() != &graph.data()) {
+      of_ = graph;
+      kept_.clear();
+      for (const Claim* claim : target_.claims)
+        for (const std::int32_t id : claim->kept(graph)) kept_.insert(&graph.node(id));
+    }
+    return kept_.contains(&node);
+  }
+
+ private:
+  const TargetDevice& target_;
+  std::optional<Graph> of_;  // which lives as long as its nodes are known
+  std::set<const Node*> kept_;
+};
+
 /// What stays as it is although it has an expansion: what claims compute, and types that kernels lack, as the host computes such a node at
 /// once rather than in many steps.
 IsComputed whole_primitives(const TargetDevice& target) {
-  return [&target](const Graph& graph, const Node& node) {
+  return [&target, kept = std::make_shared<KeptNodes>(target)](const Graph& graph, const Node& node) {
     const auto lacks = [&](const Type& type) { return !target.caps.has(type.dtype); };
     return std::ranges::any_of(node.results, lacks) ||
-           std::ranges::any_of(node.operands, [&](ValueId operand) { return lacks(graph.type(operand)); }) ||
-           std::ranges::any_of(target.claims, [&](const Claim* claim) { return claim->keeps(graph, node); });
+           std::ranges::any_of(node.operands, [&](ValueId operand) { return lacks(graph.type(operand)); }) || kept->has(graph, node);
   };
 }
 

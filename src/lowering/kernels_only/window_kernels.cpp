@@ -116,17 +116,18 @@ bool has_kernels(const Graph& graph, const StateUpdate& update) {
   });
 }
 
-/// Whether the node is part of such an update.
-bool is_updated_in_place(const Graph& graph, const Node& node) {
+/// The nodes of all such updates.
+std::set<std::int32_t> updated_in_place(const Graph& graph) {
+  std::set<std::int32_t> nodes;
   const auto is_state = [](const auto& input) { return input.first.kind == InputKind::state; };
-  if (std::ranges::none_of(graph.inputs(), is_state)) return false;
+  if (std::ranges::none_of(graph.inputs(), is_state)) return nodes;
   std::map<ValueId, std::vector<std::int32_t>> users;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id)
     for (ValueId operand : graph.node(id).operands) users[operand].push_back(id);
-  const auto is_node = [&](ValueId v) { return &graph.node(v.node) == &node; };
-  return std::ranges::any_of(state_updates(graph, users), [&](const StateUpdate& update) {
-    return std::ranges::any_of(update.chain, is_node) && has_kernels(graph, update);
-  });
+  for (const StateUpdate& update : state_updates(graph, users))
+    if (has_kernels(graph, update))
+      for (ValueId value : update.chain) nodes.insert(value.node);
+  return nodes;
 }
 
 /// In the order of the windows.
@@ -156,7 +157,7 @@ Launch update_launch(const Draft& draft, const StateUpdate& update) {
 }
 
 struct WindowClaim final : Claim {
-  bool keeps(const Graph& graph, const Node& node) const override { return is_updated_in_place(graph, node); }
+  std::set<std::int32_t> kept(const Graph& graph) const override { return updated_in_place(graph); }
   std::unique_ptr<GraphClaim> start(Draft& draft) const override {
     const auto takes = [&](const StateUpdate& update) {
       return has_kernels(draft.graph, update) && draft.target.caps.has(draft.graph.type(update.state).dtype);
