@@ -109,7 +109,7 @@ void check_runnable(const Graph& graph) {
 LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const Device& device, const TargetDevice& target) {
   check_runnable(graph);
   LoweredGraph lowered = lower_graph(graph, options, target);
-  if (device.backend().memory() && !options.host) refuse_host(lowered.program, device);
+  if (device.backend().memory() && !options.host) refuse_host(lowered.program, device, target.caps);
   return lowered;
 }
 

@@ -5,30 +5,17 @@
 #include "backends/backend.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
-#include "ops/control/host_call.h"
 #include "runtime/executable.h"
+#include "runtime/host_node.h"
 
 namespace rlx {
 namespace {
 
 // -- what a device leaves to the host
 
-std::string reason_for(const Graph& graph, const Node& node, const Caps& caps) {
-  if (node.op->name == "host_call") return std::string(host_call_reason);
-  std::vector<DType> types;
-  for (const ValueId operand : node.operands) types.push_back(graph.type(operand).dtype);
-  for (const Type& type : node.results) types.push_back(type.dtype);
-  for (const DType type : types)
-    if (!caps.has(type)) return fmt::format("its kernels have no {}", name(type));
-  for (const DType type : types)
-    if (!can_generate(type))
-      return fmt::format("kernels have no {}, and `{}` of it does not come apart into numbers that they have", name(type), node.op->name);
-  return fmt::format("no kernel computes `{}`", node.op->name);
-}
-
 void add_refusals(const Program& program, const Caps& caps, std::set<std::string>& reasons) {
   for (const Launch& launch : program.launches)
-    if (launch.kind == Launch::Kind::host) reasons.insert(reason_for(program.graph, program.graph.node(launch.node.node), caps));
+    if (launch.kind == Launch::Kind::host) reasons.insert(host_reason(program.graph, program.graph.node(launch.node.node), caps));
   for (const auto& [region, inner] : program.regions) add_refusals(*inner, caps, reasons);
 }
 

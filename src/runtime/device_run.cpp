@@ -45,10 +45,13 @@ void Run::run_kernel(const KernelStep& step, std::size_t number) {
     state_.kernels->launch(number, step.places<std::byte*>(run_.memory), run_.symbols, positions);
 }
 
-/// What the CPU's own code computes: the operands go there, and the results come back.
+/// What the CPU's own code computes: the operands go there, and the results come back, but for what only the CPU's code reads.
 void Run::run_on_host(const cpu::Step& step) {
   std::vector<Array> operands = cpu::operands_of(step, run_), results;
-  for (Array& operand : operands) operand = storage_.take(operand);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const auto known = on_host_.find(step.launch->reads[i]);
+    operands[i] = known == on_host_.end() ? storage_.take(operands[i]) : known->second;
+  }
   if (const auto compiled = state_.on_the_host.find(&step); compiled != state_.on_the_host.end()) {
     std::map<std::string, Feed> fed;
     for (std::size_t i = 0; i < operands.size(); ++i) fed.emplace(std::to_string(i), operands[i]);
@@ -57,7 +60,11 @@ void Run::run_on_host(const cpu::Step& step) {
     results = evaluate_node(state_.program.graph, step.launch->node.node, run_.bindings, operands, {});
   }
   const std::vector<std::byte*> places = cpu::result_places(step, run_);
-  for (std::size_t i = 0; i < results.size(); ++i) storage_.put(results[i], places[i]);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const auto stays = state_.of_host.find(step.launch->writes[i]);
+    if (stays != state_.of_host.end()) on_host_[stays->first] = results[i];
+    if (stays == state_.of_host.end() || !stays->second) storage_.put(results[i], places[i]);
+  }
 }
 
 /// Regions run on the device. Of cond and while only the predicate comes to the host.

@@ -55,6 +55,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
 }
 
 void Executable::State::prepare_device(const HostPrograms& on_host) {
+  of_host = values_of_host(program, is_prepared);
   for (const cpu::Step& step : steps)
     if (step.launch->kind == Launch::Kind::host) {
       const std::optional<Graph> graph = graph_of_node(program.graph, step.launch->node.node);

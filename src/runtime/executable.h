@@ -77,6 +77,7 @@ struct Executable::State {
   std::vector<cpu::Step> steps;
   std::shared_ptr<DeviceKernels> kernels;              // of a device with memory of its own, for all regions
   std::map<const cpu::Step*, Executable> on_the_host;  // the same: nodes that no kernel computes
+  std::map<ValueId, bool> of_host;                     // the same; see values_of_host
   std::map<std::int32_t, Array> constants;             // the same, by node
   std::vector<DeviceList> lists;                       // the same
   std::vector<bool> is_prepared;                       // by step

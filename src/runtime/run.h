@@ -81,6 +81,7 @@ class Run {
   std::optional<Origins> origins_;       // made where they are asked for
   cpu::RunState run_;
   std::vector<std::span<const std::byte>> ahead_;  // of a read_ahead
+  std::map<ValueId, Array> on_host_;               // what the host computed for nodes of its own; see values_of_host
   bool packs_ = false;                             // it packed some weights
 };
 

@@ -125,6 +125,25 @@ TEST(DummyDevice, WritesResultsIntoMemoryOfTheCaller) {
   EXPECT_THROW(program.run({{"x", values}, {"c", bases}}, {{"y", small}}), Error);
 }
 
+TEST(DummyDevice, WhatOneNodeOfTheHostGivesToTheNextDoesNotCross) {
+  Graph graph;
+  const Value x = graph.input("x", {2, 3}, c128), power = pow(x, x + 1);
+  graph.output("z", pow(pow(power, x + 2), power));
+  const Executable program = session().compile(graph);
+  std::vector<std::string> crossings;
+  for (const NodeReport& node : program.explain())
+    if (node.how == "host") crossings.push_back(node.by.substr(node.by.find(": ") + 2));
+  EXPECT_EQ(crossings, (std::vector<std::string>{"192 bytes to the CPU and 0 back", "96 bytes to the CPU and 0 back",
+                                                 "0 bytes to the CPU and 96 back"}));
+  Array values(c128, {2, 3});
+  for (std::int64_t i = 0; i < values.size(); ++i) values.set_complex(i, {0.5 + 0.1 * static_cast<double>(i), 0.25});
+  DummyMemory& memory = *dummy_backend().memory();
+  const std::int64_t before = memory.downloaded;
+  const Outputs seen = program.run({{"x", values}});
+  EXPECT_EQ(memory.downloaded - before, 3 * 96);
+  EXPECT_EQ(seen.at("z"), evaluate(graph, {{"x", values}})[0]);
+}
+
 TEST(DummyDevice, SaysWhatTheHostComputesOrRefusesIt) {
   Graph graph;
   const Value x = graph.input("x", {2, 3}, c128);
@@ -132,7 +151,7 @@ TEST(DummyDevice, SaysWhatTheHostComputesOrRefusesIt) {
   std::string by;
   for (const NodeReport& node : session().compile(graph).explain())
     if (node.how == "host") by = node.by;
-  EXPECT_EQ(by, "192 bytes to the CPU and 96 back");
+  EXPECT_EQ(by, "kernels have no c128, and `pow` of it does not come apart into numbers that they have: 192 bytes to the CPU and 96 back");
   SessionOptions options;
   options.host = false;
   const std::string error = error_of([&] { Session(dummy_device(), options).compile(graph); });

@@ -147,7 +147,7 @@ void read_checks(ProgramReader& way, const std::shared_ptr<Session::State>& sess
 
 std::shared_ptr<Executable::State> read_state(ProgramReader& way, const std::shared_ptr<Session::State>& session) {
   Program program = read_program(way);
-  if (!session->storage.on_host() && !session->options.host) refuse_host(program, session->device);
+  if (!session->storage.on_host() && !session->options.host) refuse_host(program, session->device, session->target.caps);
   const cpu::KernelObjects objects = read_objects(way);
   const HostPrograms host = read_host_programs(way, session->options);
   const Graph source = program.graph;

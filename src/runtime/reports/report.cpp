@@ -9,6 +9,7 @@
 #include "passes/expand.h"
 #include "rlx/text.h"
 #include "runtime/executable.h"
+#include "runtime/host_node.h"
 #include "runtime/reports/launch_names.h"
 #include "runtime/reports/program_text.h"
 
@@ -106,14 +107,15 @@ class NodeLaunches {
  private:
   const Graph& graph() const { return state_.program.graph; }
 
-  /// The bytes that leave a device for the host, and those that come back.
+  /// Why the host computes it; the bytes that leave the device for it, and those that come back.
   std::string crossing(const Launch& launch) const {
-    const auto bytes = [&](const std::vector<ValueId>& values) {
-      std::int64_t total = 0;
-      for (ValueId v : values) total += most_bytes(graph().type(v));
-      return total;
-    };
-    return fmt::format("{} bytes to the CPU and {} back", bytes(launch.reads), bytes(launch.writes));
+    std::int64_t there = 0, back = 0;
+    for (const ValueId v : launch.reads)
+      if (!state_.of_host.contains(v)) there += most_bytes(graph().type(v));
+    for (const ValueId v : launch.writes)
+      if (const auto stays = state_.of_host.find(v); stays == state_.of_host.end() || !stays->second) back += most_bytes(graph().type(v));
+    return fmt::format("{}: {} bytes to the CPU and {} back",
+                       host_reason(graph(), graph().node(launch.node.node), state_.session->target.caps), there, back);
   }
 
   std::string label(const Launch& launch) const {
