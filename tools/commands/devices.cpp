@@ -1,4 +1,6 @@
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -8,14 +10,19 @@
 namespace rlx::command {
 namespace {
 
+/// Zero is what was not measured.
 void print_figures(const DeviceFigures& figures) {
   constexpr double giga = 1e9, micro = 1e-6;
-  fmt::print("    {:.0f} GFLOP/s of f32, {:.1f} GB/s from its memory, {:.1f} us a launch", figures.flops / giga, figures.bytes / giga,
-             figures.launch / micro);
-  if (figures.upload > 0) fmt::print(", {:.1f} GB/s to it, {:.1f} GB/s from it", figures.upload / giga, figures.download / giga);
-  fmt::print("\n    kernels of RLX: products of");
+  if (figures.flops > 0) {
+    fmt::print("    {:.0f} GFLOP/s of f32, {:.1f} GB/s from its memory, {:.1f} us a launch", figures.flops / giga, figures.bytes / giga,
+               figures.launch / micro);
+    if (figures.upload > 0) fmt::print(", {:.1f} GB/s to it, {:.1f} GB/s from it", figures.upload / giga, figures.download / giga);
+    fmt::print("\n");
+  }
+  fmt::print("    kernels of RLX: products of");
+  std::string_view comma;
   for (const auto& [arithmetic, rate] : figures.products)
-    fmt::print("{} {} {:.0f}", arithmetic == figures.products.begin()->first ? "" : ",", arithmetic, rate / giga);
+    if (rate > 0) fmt::print("{} {} {:.0f}", std::exchange(comma, ","), arithmetic, rate / giga);
   fmt::print(" GFLOP/s, attention {:.0f}, other arithmetic {:.0f}; {:.1f} GB/s of elements, {:.1f} GB/s of rows summed; {:.1f} us a launch",
              figures.attention / giga, figures.arithmetic / giga, figures.moved / giga, figures.reduced / giga, figures.step / micro);
   if (figures.transfer > 0) fmt::print(", {:.1f} us to bring an operand and read a result", figures.transfer / micro);

@@ -101,9 +101,11 @@ LoadedWorkload load(const Workload& work, const CompileChoices& choices) {
 cpu::Roofline measure_roofline(const Session& session, const std::vector<LaunchReport>& launches) {
   if (session.device().name() == "cpu") return cpu::measure_roofline(session.threads(), launches);
   const DeviceFigures figures = session.device().figures();
-  cpu::Roofline roofline{{{"f32", figures.flops}}, figures.bytes};
+  // WebGPU has no kernels of its own that measure it: there graphs show what memory gives.
+  cpu::Roofline roofline{{{"f32", figures.flops}}, figures.bytes > 0 ? figures.bytes : figures.moved};
   for (const auto& [arithmetic, rate] : figures.products)  // a device may multiply narrow numbers faster than its code for f32 adds
     roofline.flops[arithmetic] = std::max(figures.flops, rate);
+  std::erase_if(roofline.flops, [](const auto& each) { return each.second <= 0; });  // the device does not compute in it
   return roofline;
 }
 
