@@ -104,7 +104,36 @@ def slice_by_index(x, begin, end, stride, begin_mask, end_mask):
     return x[tuple(slice(b, e, s) for b, e, s in zip(begin, end, stride))]
 
 
+def recurrent(x, states, gates, bias, weight_ih, weight_hh, step):
+    """One step after another: `step` gives the next states from the sum of what reaches the gates, which lie apart."""
+    rows = []
+    for now in x:
+        reaching = now @ weight_ih.T + states[0] @ weight_hh.T + (0 if bias is None else bias)
+        states = step(np.split(reaching, gates, -1), states)
+        rows.append(states[0])
+    return [np.stack(rows), *states]
+
+
+def lstm(x, initial_h, initial_c, weight_ih, weight_hh, direction, output_sequence, recurrent_activation, cell_activation, activation, bias=None):
+    assert (direction, output_sequence, recurrent_activation, cell_activation, activation) == ("forward", True, "sigmoid", "tanh", "tanh")
+
+    def step(gates, states):
+        i, f, o = (1 / (1 + np.exp(-g)) for g in gates[:3])  # as the documentation of MIL orders them
+        c = f * states[1] + i * np.tanh(gates[3])
+        return [o * np.tanh(c), c]
+
+    return recurrent(x, [initial_h, initial_c], 4, bias, weight_ih, weight_hh, step)
+
+
+def rnn(x, initial_h, weight_ih, weight_hh, direction, output_sequence, activation, bias=None):
+    assert (direction, output_sequence) == ("forward", True)
+    bend = {"tanh": np.tanh, "relu": lambda v: np.maximum(v, 0)}[activation]
+    return recurrent(x, [initial_h], 1, bias, weight_ih, weight_hh, lambda gates, _: [bend(gates[0])])
+
+
 OWN = {
+    "lstm": lstm,
+    "rnn": rnn,
     "conv": convolution,
     "max_pool": max_pool,
     "avg_pool": avg_pool,
@@ -146,7 +175,8 @@ OWN = {
 }
 
 
-SCALARS = {"axis", "dtype", "output_dtype", "mode", "keep_dims", "interleave", "groups", "exclusive", "reverse"}  # parameters that Python wants as such
+SCALARS = {"axis", "dtype", "output_dtype", "mode", "keep_dims", "interleave", "groups", "exclusive", "reverse", "direction",
+           "output_sequence", "activation", "recurrent_activation", "cell_activation"}  # parameters that Python wants as such
 
 
 def value_of(var, known):
@@ -238,7 +268,8 @@ class Program:
         given = {name: value_of(v, known) for name, v in op.inputs.items() if v is not None}
         given = {k: v.item() if k in SCALARS and isinstance(v, (np.ndarray, np.generic)) else v for k, v in given.items() if k != "name"}
         if op.op_type in OWN:
-            return [OWN[op.op_type](**given)]
+            result = OWN[op.op_type](**given)
+            return result if isinstance(result, list) else [result]
         with Function({}, opset_version=self.function.opset_version):
             result = getattr(mb, op.op_type)(**given)
         results = result if isinstance(result, (list, tuple)) else [result]

@@ -108,6 +108,31 @@ Package recurrent_network() {
   return net.package("lstm", std::move(runs));
 }
 
+/// With all that is optional, and what CoreML's own layers do not have: lengths, and weights that a run gives.
+Package recurrent_layers() {
+  Network net;
+  Value x = net.graph.input("steps", {2, Dim::symbol("S", 16), 5}, f32);
+  Values weights, given;
+  for (const std::int64_t from : {5, 5, 12, 12})
+    for (const Dims& shape : {Dims{6, from}, Dims{6, 6}, Dims{6}, Dims{6}}) weights.push_back(net.weight(shape));
+  Value h0 = net.graph.input("h0", {4, 2, 6}, f32), lengths = net.graph.input("lengths", {2}, i32);
+  const Values first = rnn(x, weights, true, true, {}, h0);
+  net.graph.output("relu", first[0]);
+  net.graph.output("relu_last", first[1]);
+  net.graph.output("tanh", rnn(x, {weights[0], weights[1]})[0]);
+  net.graph.output("of_lengths", rnn(x, weights, false, true, lengths)[0]);
+  net.graph.output("of_run", rnn(x, {weights[0], slice_axis(reshape(h0, {8, 6}), 0, 0, 6)})[0]);
+  const Values c =
+      lstm(x, {net.weight({8, 5}), net.weight({8, 2})}, false, {}, net.graph.input("h1", {1, 2, 2}, f32), net.weight({1, 2, 2}));
+  net.graph.output("cells", c[2]);
+  Array long_and_short(i32, {2});
+  long_and_short.set_int(0, 7), long_and_short.set_int(1, 3);
+  return net.package("rnn", {{{"steps", floats_like_noise({2, 7, 5})},
+                              {"h0", floats_like_noise({4, 2, 6}, 3)},
+                              {"h1", floats_like_noise({1, 2, 2}, 5)},
+                              {"lengths", long_and_short}}});
+}
+
 /// Windows and whole views in turn, and rotary positions of two bases.
 Package modern_bert() {
   Package package{"modernbert", SentenceEncoder::saved(fixture("hf_more/modernbert-scores"), {.pooling = "mean"}), {}};
@@ -121,7 +146,19 @@ Package modern_bert() {
 
 TEST(CoreMl, Models) {
   if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
-  expect_numbers_of_cpu({residual_network(), pools(), vision_transformer(), recurrent_network(), modern_bert()});
+  expect_numbers_of_cpu({residual_network(), pools(), vision_transformer(), recurrent_network(), recurrent_layers(), modern_bert()});
+}
+
+/// Not loops over the steps.
+TEST(CoreMl, LongShortTermMemoryIsItsOwn) {
+  const TemporaryFolder folder;
+  Network net;
+  const Value x = net.graph.input("x", {1, Dim::symbol("S", 16), 5}, f32);
+  net.graph.output("y", lstm(x, {net.weight({24, 5}), net.weight({24, 6})})[0]);
+  export_coreml(folder / "m.mlpackage", net.package("", {}).saved);
+  const std::string program = read_text(folder / "m.mlpackage/Data/com.apple.CoreML/model.mlmodel");
+  EXPECT_NE(program.find("lstm"), std::string::npos);
+  EXPECT_EQ(program.find("while_loop"), std::string::npos);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ const RowTable<Rule>& table() {
   static const RowTable<Rule> all = [] {
     RowTable<Rule> table;
     for (const Rows rows : {scalar_rows(), structure_rows(), addressing_rows(), reduction_rows(), contraction_rows(), control_rows(),
-                            composite_rows(), rope_rows(), random_rows(), missing_rows()})
+                            composite_rows(), rope_rows(), recurrent_rows(), random_rows(), missing_rows()})
       table.add(rows);
     return table;
   }();

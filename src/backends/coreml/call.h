@@ -47,11 +47,14 @@ Rows contraction_rows();
 Rows control_rows();
 Rows composite_rows();
 Rows rope_rows();
+Rows recurrent_rows();
 Rows random_rows();
 Rows missing_rows();
 
 /// All of them.
 const RowTable<Rule>& table();
+/// The first operand that CoreML's own recurrent layers ask for as a weight, as they do for all behind it; of other ops one that is not.
+std::size_t recurrent_weights(const Node& node);
 /// Whether a node may have numbers of u32, whose bits are those of i32: for it the highest one is no sign.
 bool takes_u32(const Node& node);
 

@@ -151,7 +151,7 @@ class Emitter {
     const std::optional<Weight>& weight = values.at(v).weight;
     const bool is_right = i == 1 && (node.op->name == "dot" || node.op->name == "conv");
     const bool is_table = i == 0 && node.op->name == "gather";
-    if (weight && node.op->name == "rope" && i == 2) return {};
+    if (weight && ((node.op->name == "rope" && i == 2) || i >= recurrent_weights(node))) return {};
     if (weight && (weight->blocks.empty() ? is_right && is_weight(weight->array) : is_table || (is_right && node.op->name == "dot")))
       return input(std::string(node.op->name), graph.type(v));  // the row asks for the weight
     return node.op->kind == OpKind::scalar ? tensor(body, graph, v, values) : whole(body, graph, v, values);

@@ -104,23 +104,54 @@ Graph with_windows_apart(const Graph& graph) {
   return out.finish();
 }
 
-/// Sizes that a run decides are counted in i64 by graphs, as places on an axis that are moved and then cast: i32 holds them.
+/// The numbers of an i64 that i32 holds, whatever a run reads: where they are counted, cast from narrow ones, constants, or moved.
+Value in_i32(Rebuilder& out, const Graph& graph, const Node& node, const Values& operands) {
+  const bool is_moved = node.op->sources || node.op->name == "max" || node.op->name == "min";
+  if (node.results[0].dtype != i64) return {};
+  if (const Array* constant = constant_value(node)) {
+    Array narrow(i32, constant->shape());
+    for (std::int64_t i = 0; i < narrow.size(); ++i) {
+      narrow.set_int(i, constant->get_int(i));
+      if (narrow.get_int(i) != constant->get_int(i)) return {};
+    }
+    return make_constant(out.data(), narrow);
+  }
+  if (node.op->name == "cast") {
+    const DType from = graph.type(node.operands[0]).dtype;
+    return is_bool(from) || (is_integer(from) && info(from).bits <= 32 && from != u32) ? cast(out.value(node.operands[0]), i32) : Value();
+  }
+  Attrs attrs = node.attrs;
+  if (node.op->name == "iota") attrs[1] = i32;
+  else if (!is_moved || operands.empty() || operands.size() != node.operands.size()) return {};
+  return emit(out.data(), *node.op, attrs, operands)[0];
+}
+
+/// Places on an axis are counted and compared in i64 by graphs: i32 holds most of them, which CoreML has.
 Graph with_narrow_places(const Graph& graph) {
+  constexpr std::array<std::string_view, 11> readers{
+      "eq", "ne", "lt", "le", "gt", "ge", "gather", "scatter", "dynamic_slice", "dynamic_update", "place"};
   Rebuilder out(graph);
   std::map<ValueId, Value> narrow;
   for (const std::int32_t id : out.needed()) {
     const Node& node = graph.node(id);
-    Values operands;
-    for (const ValueId v : node.operands)
-      if (const auto found = narrow.find(v); found != narrow.end()) operands.push_back(found->second);
-    const bool are_narrow = operands.size() == node.operands.size();
-    Attrs attrs = node.attrs;
-    const bool counts = node.op->name == "iota" && std::get<DType>(attrs[1]) == i64;
-    if (counts) attrs[1] = i32;
-    if (counts || (node.op->sources && !operands.empty() && are_narrow)) narrow[{id, 0}] = emit(out.data(), *node.op, attrs, operands)[0];
-    if (const auto made = narrow.find({id, 0}); made != narrow.end()) out.replace(id, {cast(made->second, i64)});
-    else if (node.op->name == "cast" && !operands.empty() && are_narrow) out.replace(id, {cast(operands[0], node.results[0].dtype)});
-    else out.copy(id);
+    Values narrowed, operands;  // those that are, and all for which none must be wide
+    bool has_wide = false;
+    for (const ValueId v : node.operands) {
+      const auto found = narrow.find(v);
+      if (found != narrow.end()) narrowed.push_back(found->second);
+      operands.push_back(found != narrow.end() ? found->second : out.value(v));
+      has_wide = has_wide || operands.back().dtype() == i64;
+    }
+    if (const Value made = in_i32(out, graph, node, narrowed)) {
+      narrow[{id, 0}] = made;
+      out.replace(id, {cast(made, i64)});
+    } else if (!narrowed.empty() && node.op->name == "cast") {
+      out.replace(id, {cast(narrowed[0], node.results[0].dtype)});
+    } else if (!narrowed.empty() && !has_wide && std::ranges::find(readers, node.op->name) != readers.end()) {
+      out.copy(id, operands);
+    } else {
+      out.copy(id);
+    }
   }
   return out.finish();
 }
