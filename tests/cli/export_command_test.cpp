@@ -49,5 +49,13 @@ TEST_F(ExportCommand, OneFunctionForAnyNumberOfTokens) {
   EXPECT_NE(read_text(out_ / "Data/com.apple.CoreML/model.mlmodel").find("any"), std::string::npos);
 }
 
+/// The error that asks for a pooling names an option that there is.
+TEST_F(ExportCommand, PoolsAsItIsTold) {
+  graph_ = fixture("hf_more/modernbert-scores");
+  EXPECT_NE(refused("").find("(--pooling)"), std::string::npos);
+  const CommandResult result = run("--size B=1 --pooling mean");
+  EXPECT_EQ(result.status, 0) << result.err;
+}
+
 }  // namespace
 }  // namespace rlx::test

@@ -6,13 +6,15 @@
 
 #include "command.h"
 #include "files/graph_input.h"
+#include "options/compile_choices.h"
+#include "rlx/sentence_encoder.h"
 #include "terminal/progress_bar.h"
 
 namespace rlx::command {
 namespace {
 
 struct ExportOptions {
-  std::string target, graph, out, calibration;
+  std::string target, graph, out, calibration, pooling;
   std::vector<std::string> params, sizes, functions;
   std::optional<std::int64_t> context, chunk;
   CoreMlOptions coreml;
@@ -67,7 +69,9 @@ void export_for_coreml(ExportOptions& options) {
   ModelGraphOptions model;
   model.context = options.context.value_or(model.context);
   model.chunk = options.chunk.value_or(model.chunk);
-  SavedGraph saved = is_model(options.graph) ? model_graph(options.graph, model) : read_graph(options.graph);
+  SavedGraph saved = !options.pooling.empty()  ? SentenceEncoder::saved(options.graph, {.pooling = options.pooling})
+                     : is_model(options.graph) ? model_graph(options.graph, model)
+                                               : read_graph(options.graph);
   read_arrays(options.params, saved.weights);
   read_sizes(options.sizes, options.coreml);
   for (const std::string& function : options.functions) options.coreml.functions.push_back(parse_function(function));
@@ -141,6 +145,7 @@ void add_export(CLI::App& app) {
   command->add_option("--chunk", options->chunk, "coreml: most tokens of a run of a language model, which bounds S; 64")
       ->check(CLI::PositiveNumber)
       ->type_name("TOKENS");
+  add_pooling(*command, options->pooling);
   command->add_option("--description", options->coreml.description, "What Xcode shows of the model, as it does of the next three");
   command->add_option("--model-version", options->coreml.version, "");
   command->add_option("--author", options->coreml.author, "");
