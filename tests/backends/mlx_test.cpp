@@ -257,6 +257,36 @@ TEST_F(MlxTest, DeltaNetsAreThoseOfSingleSteps) {
   }
 }
 
+/// Many steps at a time, and what is left of them.
+TEST_F(MlxTest, SelectiveScansAreThoseOfSingleSteps) {
+  for (const std::int64_t steps : {1, 64, 150}) {
+    for (const bool whole : {false, true}) {
+      Graph graph;
+      const Value x = graph.input("x", {2, steps, 3}, f32), delta = graph.input("delta", {2, steps, 3}, f32);
+      const Value a = graph.input("a", {3, 5}, f32), b = graph.input("b", {2, steps, 5}, f32), c = graph.input("c", {2, steps, 5}, f32);
+      const Value skip = whole ? graph.input("d", {3}, f32) : Value(), state = whole ? graph.input("state", {2, 3, 5}, f32) : Value();
+      const Values y = selective_scan(x, delta, a, b, c, skip, state);
+      graph.output("y", y[0]);
+      graph.output("state", y[1]);
+      std::mt19937 random(static_cast<unsigned>(steps));
+      std::map<std::string, Array> given;
+      std::map<std::string, Feed> fed;
+      for (const auto& [input, value] : graph.inputs()) {
+        const bool is_step = input.name == "delta", fades = input.name == "a";
+        Array array = random_array(input.type, is_step ? 0.01 : -1, fades ? -0.1 : 1, random);
+        fed.emplace(input.name, array);
+        given.emplace(input.name, array);
+      }
+      const Executable there = session({.host = false}).compile(graph);
+      for (const NodeReport& node : there.explain()) EXPECT_NE(node.how, "control") << "a loop over the steps";
+      const Outputs seen = there.run(fed);
+      const std::vector<Array> wanted = evaluate(graph, given);
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        EXPECT_LE(difference(seen[i], wanted[i]), 1e-5 * largest_magnitude(wanted[i])) << steps << whole;
+    }
+  }
+}
+
 /// Scales that MLX reads as NaN.
 TEST_F(MlxTest, BlocksThatMlxDoesNotHoldAreDecoded) {
   for (const char* type : {"MXFP4", "NVFP4"}) {

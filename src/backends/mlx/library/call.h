@@ -63,6 +63,8 @@ mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const in
 mx::array signed_places(const mx::array& places);
 /// Places 0..last, whatever the integers say: MLX touches foreign memory where one is outside.
 mx::array clamped(const mx::array& places, int last);
+/// Of h' = a h + b along an axis: by step, the product of all a until it, and h where it began as 0.
+std::pair<mx::array, mx::array> recurred(mx::array a, mx::array b, int axis);
 /// The sum of narrow floats would lose bits: these are added in f32.
 inline mx::array wide(const mx::array& x) { return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? as(x, mx::float32) : x; }
 

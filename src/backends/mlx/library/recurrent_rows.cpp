@@ -57,6 +57,32 @@ Results gated_delta_net(const Call& c) {
   return std::vector<mx::array>{as(y, c.x[0].dtype()), state};
 }
 
+/// Many steps of h' = e^(delta A) h + delta B x at a time, whose products and sums meet in one array (batch, steps, channels, states).
+Results selective_scan(const Call& c) {
+  constexpr int most = 64;
+  const mx::array x = wide(c.x[0]), delta = wide(c.x[1]), transition = wide(c.x[2]), b = wide(c.x[3]), read = wide(c.x[4]);
+  const int steps = x.shape(1);
+  mx::array state = c.flag("has_state") ? wide(c.x.back()) : mx::zeros({x.shape(0), x.shape(2), b.shape(2)});
+  std::vector<mx::array> results;
+  for (int begin = 0; begin < steps; begin += most) {
+    const auto part = [&](const mx::array& of, int axis) {
+      mx::Shape start(of.ndim(), 0), stop = of.shape();
+      start[1] = begin, stop[1] = std::min(begin + most, steps);
+      return mx::expand_dims(mx::slice(of, start, stop), axis);
+    };
+    const mx::array span = part(delta, 3);  // (b, s, h, 1)
+    const mx::array added = mx::multiply(mx::multiply(span, part(x, 3)), part(b, 2));
+    const auto [faded, fresh] = recurred(mx::exp(mx::multiply(span, transition)), added, 1);
+    const mx::array all = mx::add(mx::multiply(faded, mx::expand_dims(state, 1)), fresh);
+    results.push_back(mx::sum(mx::multiply(all, part(read, 2)), -1));
+    state = mx::take(all, all.shape(1) - 1, 1);
+    if (!c.traced) mx::eval(state, results.back());  // so that what waits to be computed stays small
+  }
+  mx::array y = mx::concatenate(std::move(results), 1);
+  if (c.flag("has_skip")) y = mx::add(y, mx::multiply(x, wide(c.x[5])));
+  return std::vector<mx::array>{as(y, c.x[0].dtype()), state};
+}
+
 bool is_narrow(const Graph& graph, const Node& node) {
   return std::ranges::all_of(node.operands, [&](ValueId v) { return graph.type(v).dtype != f64; });
 }
@@ -64,7 +90,8 @@ bool is_narrow(const Graph& graph, const Node& node) {
 }  // namespace
 
 Rows recurrent_rows() {
-  static constexpr Row<Rule> rows[] = {{"gated_delta_net", gated_delta_net, is_narrow, "composed of other ops"}};
+  static constexpr Row<Rule> rows[] = {{"gated_delta_net", gated_delta_net, is_narrow, "composed of other ops"},
+                                       {"selective_scan", selective_scan, is_narrow, "composed of other ops"}};
   return rows;
 }
 

@@ -63,17 +63,10 @@ Results cumulative(const Call& c) {
   return as(turned(y, axis, reverse), c.x[0].dtype());
 }
 
-/// In log2(n) steps: a step of 2^i places puts two stretches of that length together.
 Results linear_recurrence(const Call& c) {
-  const int axis = c.axis(), n = c.x[0].shape(axis);
+  const int axis = c.axis();
   const bool reverse = c.flag("reverse");
-  mx::array a = turned(wide(c.x[0]), axis, reverse), b = turned(wide(c.x[1]), axis, reverse);
-  for (int places = 1; places < n; places *= 2) {
-    const mx::array behind = part(a, axis, places, n);
-    const mx::array sums = mx::add(mx::multiply(behind, part(b, axis, 0, n - places)), part(b, axis, places, n));
-    b = mx::concatenate({part(b, axis, 0, places), sums}, axis);
-    a = mx::concatenate({part(a, axis, 0, places), mx::multiply(behind, part(a, axis, 0, n - places))}, axis);
-  }
+  const auto [a, b] = recurred(turned(wide(c.x[0]), axis, reverse), turned(wide(c.x[1]), axis, reverse), axis);
   return as(turned(b, axis, reverse), c.x[0].dtype());
 }
 
@@ -93,6 +86,18 @@ Results sort(const Call& c) {
 }
 
 }  // namespace
+
+/// In log2(n) steps: a step of 2^i places puts two stretches of that length together.
+std::pair<mx::array, mx::array> recurred(mx::array a, mx::array b, int axis) {
+  const int n = a.shape(axis);
+  for (int places = 1; places < n; places *= 2) {
+    const mx::array behind = part(a, axis, places, n);
+    const mx::array sums = mx::add(mx::multiply(behind, part(b, axis, 0, n - places)), part(b, axis, places, n));
+    b = mx::concatenate({part(b, axis, 0, places), sums}, axis);
+    a = mx::concatenate({part(a, axis, 0, places), mx::multiply(behind, part(a, axis, 0, n - places))}, axis);
+  }
+  return {a, b};
+}
 
 Rows reduction_rows() {
   static constexpr Row<Rule> rows[] = {
