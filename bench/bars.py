@@ -121,6 +121,12 @@ def compiling_families(files, bar):
     return f"at most {most:.2f} ms, and {growth:.2f} times that of the next smaller graph", "", "", most <= bar and growth <= 1.25
 
 
+def python(files, _):
+    rows = files["python"]["rows"]
+    met = sum(row["met"] for row in rows)
+    return f"{met} of {len(rows)}", "", "", met == len(rows)
+
+
 def case_name(row):
     """A case of bench/library_peers.py, recurrent_peers.py or sums_peers.py."""
     if "case" in row:
@@ -254,6 +260,7 @@ BARS = [
     ("softmax, norm, GELU, residual + norm, 4096 x 4096", "at least {:.0%} of copying memory", 0.85, 0.85, rows, "rows"),
     ("compiling a decoder of 24 layers", "below 1 s cold, 0.1 s from disk, nothing for a new length", None, None, compiling, "compile"),
     ("compiling twelve families of graphs, values read at many places", "linear in nodes, at most {} ms a node", 2, 2, compiling_families, "compile_families"),
+    ("work through Python", "every bar of its table", None, None, python, "python"),
     ("a process that spins on one core", "at least {:.0%} of the quiet throughput", 0.45, 0.45, busy, "busy"),
     ("the start of a parallel loop", "at most 2 us", 2e-6, 2e-6, parallel_loop, "peaks"),
     ("every hand-written kernel", "at least {} times as fast as the generated one", 1.1, 1.1, claims, "claims"),

@@ -95,6 +95,14 @@ def compile_times(data):
                    [Chart("", ["cache", "ms", "kernels compiled", "from disk"], bars)])
 
 
+def python(data):
+    bars = [Bar(row["work"], None, f"{row['rlx']:.4g} (bar: {row['bar']})",
+                [row["bar"], f"{row['rlx']:.4g}", ", ".join(f"{name} {value:.4g}" for name, value in row["peers"].items()) or "-", "yes" if row["met"] else "**no**"])
+            for row in data["rows"]]
+    return Section("Work through Python", "The fastest of many rounds, each line beside its peers in the same run.", data["command"],
+                   [Chart("", ["work", "bar", "reached", "beside it", "met"], bars)])
+
+
 def compile_families(data):
     bars = [Bar(f"{family['name']}, {one['size']}", 1e3 * one["seconds"] / one["nodes"], f"{1e3 * one['seconds'] / one['nodes']:.2f} ms a node",
                 [one["nodes"], f"{1e3 * one['seconds']:.0f}", f"{1e3 * one['seconds'] / one['nodes']:.2f}", one["kernels"]]) if "seconds" in one else
@@ -304,7 +312,7 @@ OPERATIONS = {f"{name}_{kind}": f"{title}, {kind}" for name, title in TYPED.item
 # The files of a folder of results in the order of the page; those that are not there are left out.
 SECTIONS = {"peaks": peaks, "bert_base": model("BERT-base"), "minilm": model("MiniLM"), "vision": model("Image models"), "training": training, "recurrent": RECURRENT, "library": LIBRARY, "sums": SUMS, "llama_speed": llama_speed,
             "llama_depth": llama_depth, "llama_tokens": llama_tokens, "llama_perplexity": llama_perplexity, "llama_families": llama_families, "llama_quantize": llama_quantize, "llama_limits": llama_limits, "tokenize": tokenize, "claims": claims(), **{f"claims_{level}": claims(level) for level in ("avx512", "avx2", "neon", "portable")},
-            "pack": shares("Packing weights"), "compile": compile_times, "compile_families": compile_families, "busy": busy}
+            "pack": shares("Packing weights"), "compile": compile_times, "compile_families": compile_families, "python": python, "busy": busy}
 for name, title in OPERATIONS.items():
     SECTIONS |= {name: shares(title), f"{name}_peers": beside_torch(f"{title}, beside torch")}
 

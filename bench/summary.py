@@ -7,7 +7,7 @@ import figures
 # Of each area: its title, the page in bench/results that says what binds there, and how the names of its files begin.
 AREAS = [("Matrix products", "products", ("gemm",)), ("Attention", "attention", ("attention",)), ("Encoders of texts", "encoders", ("bert_base", "minilm")),
          ("Image models", "images", ("vision", "conv")), ("Training", "training", ("training", "recurrent")), ("Other operations", "operations", ("rows", "sums", "library")),
-         ("Language models", "language_models", ("llama", "tokenize")), ("Compiling, threads, kernels", "engine", ("compile", "busy", "peaks", "claims", "pack"))]
+         ("Language models", "language_models", ("llama", "tokenize")), ("Compiling, threads, kernels", "engine", ("compile", "python", "busy", "peaks", "claims", "pack"))]
 
 
 def area_of(name):

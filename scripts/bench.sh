@@ -95,6 +95,9 @@ for case in tokens perplexity speed depth quantize; do
 done
 run llama_families "$python" bench/llama_families.py --build "$build" --results "$results"
 run llama_limits "$python" bench/llama_limits.py --build "$build" --results "$results"
+# By the module that the test python_module has built.
+run python env PYTHONPATH="$build/python_test/package" "$python" bench/python_bars.py --build "$build" --work build/llama \
+  --encoder build/minilm --json "$results/python.json"
 
 python3 bench/report.py "$results" --html build/bench.html
 for name in "${missing[@]:-}"; do [ -z "$name" ] || echo "bench: missing: $name"; done
