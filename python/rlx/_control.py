@@ -79,8 +79,9 @@ def fori_loop(lower, upper, body, carry):
     return _trees.unflatten(tree, in_trace("fori_loop", _arrays(leaves), traced))
 
 
-def scan(step, carry, xs=None, length=None, reverse=False):
-    """Runs carry, y = step(carry, x) for the slices x of `xs` along axis 0. Gives the last carry, and every y stacked along a new axis 0."""
+def scan(step, carry, xs=None, length=None, reverse=False, unroll=1):
+    """Runs carry, y = step(carry, x) for the slices x of `xs` along axis 0. Gives the last carry, and every y stacked along a new axis 0.
+    JAX's hint `unroll` changes nothing."""
     carried, carry_tree = _trees.flatten(carry)
     slices, xs_tree = _trees.flatten(xs)
     trees = []

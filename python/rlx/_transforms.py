@@ -92,14 +92,14 @@ def jvp(function, primals, tangents):
     return _trees.unflatten(trees[0], results[:half]), _trees.unflatten(trees[0], results[half:])
 
 
-def vjp(function, *primals):
+def vjp(function, *primals, has_aux=False):
     """The value of the function, and a function from cotangents of its result to cotangents of the arguments. Outside of a traced function
-    the latter computes the former's forward pass again."""
+    the latter computes the former's forward pass again. With has_aux the function gives a pair, whose second part comes third."""
     leaves, tree = _trees.flatten(primals)
     arrays = [leaf_of(leaf) for leaf in leaves]
     _check_differentiable("vjp", arrays, range(len(arrays)))
     trees = []
-    called = _flat_function(function, tree, trees)
+    called = _flat_function((lambda *args: function(*args)[0]) if has_aux else function, tree, trees)
     values = in_trace("vjp", arrays, lambda trace, inputs: called(inputs))
 
     def pull_back(cotangents):
@@ -107,7 +107,13 @@ def vjp(function, *primals):
         results = in_trace("vjp", arrays + given, lambda trace, inputs: _core.vjp(called, inputs, len(arrays), trace))
         return _trees.unflatten(tree, results[len(given) :])
 
-    return _trees.unflatten(trees[0], values), pull_back
+    value = _trees.unflatten(trees[0], values)
+    return (value, pull_back, function(*_trees.unflatten(tree, arrays))[1]) if has_aux else (value, pull_back)
+
+
+def stop_gradient(x):
+    """A tree of arrays that derivatives take for constants."""
+    return _trees.map(lambda leaf: _core.apply("stop_gradient", (leaf_of(leaf),), {}), x)
 
 
 def linearize(function, *primals):

@@ -276,3 +276,15 @@ def test_jacobians_are_trees_like_arguments_and_results():
         assert np.array_equal(by_c, np.outer(a, b)) and jacobian(f)({"a": a, "b": b}, 2.0)["sum"]["b"].tolist() == [0, 0, 0]
     second = rlx.hessian(lambda p: (p["a"] * p["b"][:2]).sum() + (p["a"] ** 3.0).sum())({"a": a, "b": b})
     assert np.array_equal(second["a"]["a"], np.diag(6 * a)) and np.array_equal(second["b"]["a"], np.eye(3, 2)) and not second["b"]["b"].numpy().any()
+
+
+def test_vjp_gives_what_the_function_gives_beside():
+    value, pull_back, beside = rlx.vjp(lambda v: ((v * v).sum(), {"twice": v * 2}), X, has_aux=True)
+    assert np.allclose(value, (X * X).sum()) and np.allclose(beside["twice"], X * 2) and np.allclose(pull_back(1.0)[0], 2 * X)
+    inside = rlx.jit(lambda v: rlx.vjp(lambda u: (u * v, v + 1), v, has_aux=True)[2])(X)
+    assert np.allclose(inside, X + 1)
+
+
+def test_trees_are_constants_of_derivatives():
+    gradient = rlx.grad(lambda v: (v * rlx.stop_gradient({"k": (v, 2.0)})["k"][0]).sum())(X)
+    assert np.allclose(gradient, X) and np.allclose(rlx.lax.stop_gradient(rlx.asarray(X)), X)
