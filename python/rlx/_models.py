@@ -92,7 +92,7 @@ def _options_of(options):
 class _Turn:
     """Whose turn it is: a lock, in a child of the process a new one, as the thread that has the old one is not there."""
 
-    all = weakref.WeakSet()
+    all: "weakref.WeakSet[_Turn]" = weakref.WeakSet()
 
     def __init__(self):
         self.lock = threading.RLock()
