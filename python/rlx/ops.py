@@ -38,13 +38,29 @@ def _python_name(name):
     return f"{name}_" if iskeyword(name) else name
 
 
+def _reduces(builder):
+    """Whether its axes are by themselves all."""
+    return {"axes", "keep_dims"} <= {each["name"] for each in builder["parameters"]}
+
+
+def _over_all(args, kwargs):
+    """The arguments of a reduction, with all axes where none are given."""
+    if (args[1] if len(args) > 1 else kwargs.get("axes")) is not None or not (args or "x" in kwargs):
+        return args, kwargs
+    from ._array import asarray
+
+    x = args[0] if args else kwargs["x"]
+    axes = list(range(asarray(x).ndim))
+    return ((x, axes, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "axes": axes})
+
+
 def _signature(builder):
     import inspect
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters, optional = [], False
     for each in builder["parameters"]:
-        optional = optional or not each["required"]
+        optional = optional or not each["required"] or (each["name"] == "axes" and _reduces(builder))
         initial = inspect.Parameter.empty if not optional else None if each["required"] else _initial(each)
         parameters.append(inspect.Parameter(_python_name(each["name"]), kind, default=initial))
     return inspect.Signature(parameters)
@@ -62,9 +78,12 @@ def _documentation(overloads):
 
 
 def _function(name, overloads):
+    reduces = _reduces(overloads[0])
     keywords = {_python_name(each["name"]): each["name"] for each in overloads[0]["parameters"] if iskeyword(each["name"])}
 
     def function(*args, **kwargs):
+        if reduces:
+            args, kwargs = _over_all(args, kwargs)
         return _core.apply(name, args, {keywords.get(key, key): value for key, value in kwargs.items()} if keywords else kwargs)
 
     function.__name__ = function.__qualname__ = name
