@@ -49,7 +49,7 @@ Leaf number(T value) {
 
 Leaf leaf_of(const nb::object& value) {
   if (!is_array(value)) {
-    if (PyFloat_CheckExact(value.ptr())) return number(static_cast<float>(PyFloat_AsDouble(value.ptr())));
+    if (PyFloat_Check(value.ptr())) return number(static_cast<float>(PyFloat_AsDouble(value.ptr())));
     if (std::optional<Array> view = view_of_numpy(value)) {
       const DType dtype = view->dtype();
       return {.dtype = dtype, .elements = std::move(view)};

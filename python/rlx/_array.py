@@ -111,11 +111,11 @@ class Array(_core.ArrayBase):
         """The elements as a read-only array of NumPy, which shares their memory."""
         return to_numpy(self)
 
-    def item(self):
-        """The only element as a number of Python."""
-        if self.size != 1:
+    def item(self, *index):
+        """The only element as a number of Python, or the one at an index: of each axis, or a single one into the flat array."""
+        if not index and self.size != 1:
             raise Error(f"item: the array has the shape {self.shape} (allowed: one element)")
-        return to_numpy(self).item()
+        return to_numpy(self).item(*index)
 
     def tolist(self):
         return to_numpy(self).tolist()
@@ -265,7 +265,7 @@ class Array(_core.ArrayBase):
     def transpose(self, *axes):
         """The axes in another order, by default the reverse."""
         axes = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
-        return _call("transpose", self, [axis % self.ndim for axis in axes] or list(reversed(range(self.ndim))))
+        return _call("transpose", self, [place_of(axis, self.ndim) for axis in axes] or list(reversed(range(self.ndim))))
 
 
 METHODS = ("all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot flatten max mean min nonzero "
@@ -388,11 +388,20 @@ def _implicit(value):
 
 
 def _leaf(value):
-    """What a function was given; a number of Python takes the type of what it meets."""
+    """What a function was given; a number of Python, which np.float64 is one of, takes the type of what it meets."""
+    for number in (float, complex):
+        value = number(value) if isinstance(value, number) else value
     made = asarray(value)
     if type(value) in OF_PYTHON:
         made._set_weak()
     return made
+
+
+def place_of(axis, rank):
+    """The axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise Error(f"axis {axis} is out of range for an array of {rank} axes (allowed: {-rank}..{rank - 1})")
+    return axis % rank
 
 
 def is_array(value):
