@@ -59,15 +59,12 @@ DType number_type(int rank, DType near) {
   return near == f64 ? c128 : c64;
 }
 
-/// An integer that no double holds.
-bool is_long(const Number& number) { return number.kind == Number::Kind::integer && std::abs(number.value.real()) >= 0x1p53; }
-
 Value number_near(const Value& near, const Number& number, DType like) {
   const DType type = number_type(static_cast<int>(number.kind), like);
-  if (is_long(number) && (type == i64 || type == u64)) {
+  if (number.kind == Number::Kind::integer && is_integer(type)) {
     Array exact(type, {});
-    exact.set_int(0, number.bits);
-    return constant(near, std::move(exact));
+    exact.set_int(0, number.bits);  // of a number that does not fit the low bits, as in JAX: -1 & x is x without a sign, too
+    if (exact.get_double(0) != number.value.real() || std::abs(number.value.real()) >= 0x1p53) return constant(near, std::move(exact));
   }
   if (!is_complex(type)) return scalar(near, number.value.real(), type);
   const DType part = type == c128 ? f64 : f32;

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 from . import _core
-from ._array import Array, _implicit
+from ._array import Array, _implicit, place_of
 from ._core import Error
 from ._dtypes import as_dtype
 from ._tables import Table
@@ -84,7 +84,7 @@ class Graph(_core.Graph):
 
     def narrow(self, x, axis, start, length):
         """Elements start .. start + length - 1 along an axis."""
-        return x[(slice(None),) * (axis % x.ndim) + (slice(start, start + length),)]
+        return x[(slice(None),) * place_of(axis, x.ndim) + (slice(start, start + length),)]
 
     def concat(self, values, axis=0):
         return _call("concat", list(values), axis)

@@ -214,7 +214,8 @@ class AtIndex:
     indices_are_sorted and unique_indices change nothing."""
 
     def __init__(self, array, index):
-        self.array, self.index = array, index
+        self.array = array
+        self.index = tuple(asarray(entry) if type(entry) is int else entry for entry in _entries(index))  # a plain integer outside is an error
 
     def get(self, mode="clip", fill_value=None, **_hints):
         """The elements. With mode fill those outside are `fill_value`, by itself NaN or the least integer."""

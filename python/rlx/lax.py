@@ -1,6 +1,6 @@
 """Functions by the names of jax.lax. What is not here by itself is a function of the registry of the same name: lax.sin, lax.top_k."""
 from . import numpy as jnp
-from ._array import asarray
+from ._array import asarray, place_of
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
 from .numpy._base import array_of, call, reduced
@@ -104,7 +104,7 @@ def _range(start, limit, stride):
 def slice_in_dim(x, start_index, limit_index, stride=1, axis=0):
     """The same along one axis."""
     x = array_of(x)
-    return x[(_range(None, None, None),) * (axis % x.ndim) + (_range(start_index, limit_index, stride),)]
+    return x[(_range(None, None, None),) * place_of(axis, x.ndim) + (_range(start_index, limit_index, stride),)]
 
 
 def index_in_dim(x, index, axis=0, keepdims=True):
@@ -130,13 +130,13 @@ def dynamic_update_slice(x, update, start_indices):
 
 def _along(x, axis, index):
     zero = asarray(0, "int32")
-    return [index if i == axis % x.ndim else zero for i in range(x.ndim)]
+    return [index if i == place_of(axis, x.ndim) else zero for i in range(x.ndim)]
 
 
 def dynamic_slice_in_dim(x, start_index, slice_size, axis=0):
     """A window along one axis."""
     x = array_of(x)
-    return dynamic_slice(x, _along(x, axis, start_index), [slice_size if i == axis % x.ndim else size for i, size in enumerate(x.shape)])
+    return dynamic_slice(x, _along(x, axis, start_index), [slice_size if i == place_of(axis, x.ndim) else size for i, size in enumerate(x.shape)])
 
 
 def dynamic_index_in_dim(x, index, axis=0, keepdims=True):

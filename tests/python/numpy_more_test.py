@@ -128,3 +128,100 @@ def test_elements_at_an_index_are_read_and_changed_as_in_jax():  # whose results
     assert x.at[twice].subtract(1).tolist() == [-1, 1, 4] and x.at[1].apply(lambda v: -v).tolist() == [1, -2, 4]
     with pytest.raises(rlx.Error, match="no mode 'wrap'"):
         x.at[0].set(1, mode="wrap")
+
+
+def test_plain_integers_outside_count_as_others_do_in_changes():
+    x = rlx.array([1.0, 2.0, 4.0])
+    assert x.at[7].add(1, mode="drop").tolist() == [1, 2, 4] and x.at[7].get(mode="fill", fill_value=-1).item() == -1
+    assert x.at[-1].set(9).tolist() == [1, 2, 9] and x.at[7].set(9, mode="clip").tolist() == [1, 2, 9]
+    assert rlx.asarray(A).at[1, ::2].add(1).tolist() == (A + np.float32([[0] * 4, [1, 0, 1, 0], [0] * 4])).tolist()
+
+
+NARROW = ("float16", "bfloat16")
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_numbers_and_integers_take_the_type_of_floats_that_they_meet(dtype):
+    x, integers = rlx.asarray(A).astype(dtype), rlx.asarray(M.astype(np.int8))
+    for name in ("divide", "remainder", "floor_divide", "arctan2", "hypot", "logaddexp", "nextafter", "copysign", "float_power", "heaviside", "power"):
+        function = getattr(jnp, name)
+        for other in (2.5, 2, True, np.float64(2), np.bool_(True), integers):
+            assert function(x, other).dtype == x.dtype, (name, other)
+            if name not in ("float_power", "power"):
+                assert function(other, x).dtype == x.dtype, (name, other)
+        assert function(integers, 2).dtype == rlx.float32 or name in ("remainder", "floor_divide", "power")
+    assert all(each.dtype == x.dtype for each in jnp.divmod(2.5, x)) and jnp.unwrap(x).dtype == x.dtype
+    compare(jnp.remainder(rlx.asarray(A), -0.5), np.remainder(A, np.float32(-0.5)))
+
+
+@pytest.mark.parametrize("value", [np.float64(2.5), 2.5], ids=["np.float64", "float"])
+def test_numbers_of_f64_are_numbers_of_python(value):
+    for dtype in ("float16", "float32", "float64"):
+        x = rlx.asarray(A.astype(dtype))
+        assert (x * value).dtype == rlx.jit(lambda x, y: x * y)(x, value).dtype == x.dtype
+        assert rlx.grad(lambda x, y: (x * y).sum())(x, value).dtype == x.dtype
+    f = rlx.jit(lambda y: y + 1)
+    assert f(value).dtype == rlx.float32 and f(2.5).dtype == rlx.float32 and f.cache_size() == 1
+
+
+def test_integers_that_do_not_fit_keep_their_low_bits():  # as in jax.numpy
+    x = np.array([0, 1, 255], np.uint8)
+    own = rlx.asarray(x)
+    assert (own & -1).tolist() == x.tolist() and (own ^ -1).tolist() == (~x).tolist() and (own + -1).tolist() == [255, 0, 254]
+    assert jnp.where(own > 0, own, -1).tolist() == [255, 1, 255] and (own + 256).tolist() == x.tolist()
+    assert rlx.jit(lambda x: x - 1)(x).tolist() == [255, 0, 254]
+    assert (rlx.asarray(np.uint64([1])) & -1).tolist() == [1] and (rlx.asarray(np.int32([1])) + 2**32).tolist() == [1]
+
+
+def test_integers_without_nan_stay_integers():
+    for name in ("nansum", "nanprod", "nanmax", "nanmin", "nancumsum", "nancumprod", "nanargmax"):
+        for x in (M, M > 1):
+            ours, plain = getattr(jnp, name)(x), getattr(jnp, name.replace("nan", ""))(x)
+            assert ours.dtype == plain.dtype and np.array_equal(ours, plain), name
+
+
+def test_differences_of_nothing_are_nothing():
+    for shape, n, axis in (((0,), 1, -1), ((3,), 10, 0), ((2, 0), 1, 1), ((2, 0), 1, 0), ((1,), 2, 0)):
+        assert jnp.diff(np.zeros(shape, np.float32), n, axis).shape == np.diff(np.zeros(shape), n, axis).shape
+    assert jnp.unwrap(np.zeros(0, np.float32)).shape == (0,)
+
+
+@pytest.mark.parametrize("call,text", [
+    (lambda: jnp.median(A, axis=-3), "axis -3 is out of range for an array of 2 axes .allowed: -2..1"), (lambda: jnp.moveaxis(A, 5, 0), "axis 5"),
+    (lambda: jnp.trapezoid(A, axis=5), "axis 5"), (lambda: rlx.asarray(A).transpose(0, 4), "axis 4"), (lambda: jnp.diff(A, axis=2), "axis 2"),
+    (lambda: jnp.nanmedian(A, axis=2), "axis 2"), (lambda: jnp.vdot(A, V), "as many elements"), (lambda: jnp.meshgrid(V, V, indexing="no"), "xy, ij"),
+    (lambda: jnp.gcd(2, 2.5), "gcd: f32"), (lambda: jnp.vander(A), "one axis"), (lambda: jnp.unpackbits(M), "allowed: u8"),
+    (lambda: jnp.take_along_axis(A, A[:, :1], 1), "allowed: integers"), (lambda: jnp.compress(A > 0, A, 0), "one axis"), (lambda: jnp.choose(M[0], [V], "no"), "clip, wrap"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused(call, text):
+    with pytest.raises(rlx.Error, match=text):
+        call()
+
+
+def test_small_things_that_numpy_takes():
+    with pytest.raises(IndexError, match="delete: index 9 is outside of axis 0"):
+        jnp.delete(V, 9)
+    assert rlx.asarray(A).item(5) == A.item(5) and rlx.asarray(A).item(1, 2) == A.item(1, 2)
+    compare(jnp.i0(V), np.i0(V))
+    assert jnp.quantile(A, np.float32([[0.1, 0.2]]), axis=0).shape == (1, 2, 4)
+    for name in ("union1d", "setxor1d", "intersect1d", "setdiff1d"):
+        assert getattr(jnp, name)(V, M[0]).dtype == rlx.float32, name
+    compare(jnp.choose(M[0], [V[:1], -V[:1]], mode="wrap"), np.choose(M[0], [V[:1], -V[:1]], mode="wrap"))
+    compare(rlx.logsumexp(A), np.log(np.exp(A).sum()))
+    compare(rlx.sum(A), A.sum())
+    compare(rlx.mean(A, None, True), A.mean(keepdims=True))
+    compare(rlx.reduce_max(A, [1]), A.max(1))
+
+
+def test_the_gradient_of_cholesky_is_symmetric():  # as in jax.numpy, of whose results these are finite differences
+    matrix, weights = np.float32([[4, 1, 0.5], [1, 3, 0.2], [0.5, 0.2, 2]]), RNG.normal(size=(3, 3)).astype(np.float32)
+    found = rlx.grad(lambda x: (jnp.linalg.cholesky(x) * weights).sum())(matrix).numpy()
+    for i in range(3):
+        for j in range(i + 1):
+            step = np.zeros((3, 3))
+            step[i, j] = step[j, i] = 1e-4
+            change = sum(sign * (np.linalg.cholesky(matrix + sign * step) * weights).sum() for sign in (1, -1)) / 2e-4
+            assert np.isclose((found * (step != 0)).sum(), change, rtol=1e-3, atol=1e-3)
+    assert np.array_equal(found, found.T)
+    lower = jnp.linalg.cholesky(np.tril(matrix), symmetrize_input=False)
+    compare(lower, np.linalg.cholesky(matrix))

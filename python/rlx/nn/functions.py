@@ -2,7 +2,7 @@
 import math
 
 from .. import numpy as jnp
-from ..numpy._base import call, float_of
+from ..numpy._base import call, float_of, place_of
 from ..numpy.elementwise import exp, expm1, log, log1p, sqrt, where
 from ..numpy.reductions import logsumexp
 
@@ -120,7 +120,7 @@ def one_hot(x, num_classes, dtype="float32", axis=-1):
     """1 at the place that an integer names, 0 elsewhere; nothing where there is no such place."""
     x = jnp.asarray(x)
     result = jnp.equal(x[..., None], jnp.arange(num_classes)).astype(dtype)
-    return jnp.moveaxis(result, -1, axis % result.ndim)
+    return jnp.moveaxis(result, -1, place_of(axis, result.ndim))
 
 
 def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, **options):

@@ -3,9 +3,9 @@ import builtins
 import functools
 
 from .. import _core
-from .._array import Array, asarray
+from .._array import Array, asarray, place_of
 from .._core import DType, Error
-from .._dtypes import is_complex, is_floating, is_numpy, OF_PYTHON
+from .._dtypes import is_complex, is_floating, is_integer, is_numpy, OF_PYTHON
 
 
 def call(name, *args, **kwargs):
@@ -22,13 +22,25 @@ def float_of(x) -> Array:
     return x if is_floating(x.dtype) or is_complex(x.dtype) else x.astype(DType.f32)
 
 
+def integers_of(name, x) -> Array:
+    x = array_of(x)
+    if not is_integer(x.dtype):
+        raise Error(f"{name}: {x._type_text()} (allowed: integers)")
+    return x
+
+
 def dtype_of(x):
     return OF_PYTHON[type(x)] if type(x) in OF_PYTHON else array_of(x).dtype
 
 
+def number_of(x):
+    """np.float64 and np.complex128 as the numbers of Python that they are; others stay."""
+    return complex(x) if isinstance(x, complex) else float(x) if isinstance(x, float) else x
+
+
 def operands_of(*given):
     """At least one array among numbers of Python, as functions of the registry need it; lists are arrays."""
-    given = [asarray(x) if isinstance(x, (list, tuple)) else x for x in given]
+    given = [asarray(x) if isinstance(x, (list, tuple)) else number_of(x) for x in given]
     return given if builtins.any(type(x) not in OF_PYTHON for x in given) else (asarray(given[0]), *given[1:])
 
 

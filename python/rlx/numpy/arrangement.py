@@ -6,7 +6,7 @@ from .._array import asarray
 from .._core import Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import wrapped
-from ._base import along, array_of, call, float_of, public, sizes_of
+from ._base import along, array_of, call, float_of, integers_of, place_of, public, sizes_of
 from .elementwise import clip, less, remainder, where
 from .reductions import sum
 
@@ -51,7 +51,7 @@ def swapaxes(x, axis1, axis2):
 def moveaxis(x, source, destination):
     """Axes moved to other places."""
     x = array_of(x)
-    source, destination = [[axis % x.ndim for axis in sizes_of(axes)] for axes in (source, destination)]
+    source, destination = [[place_of(axis, x.ndim) for axis in sizes_of(axes)] for axes in (source, destination)]
     order = [axis for axis in range(x.ndim) if axis not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
@@ -199,7 +199,7 @@ def _filled(result, indices, axis, size, fill_value):
 def take(x, indices, axis=None, mode=None, fill_value=None):
     """The slices at `indices` along an axis; negative ones count from the end. `mode` of those outside: clip, wrap, or fill with `fill_value`."""
     x, axis = along(x, axis)
-    axis, indices = axis % x.ndim, array_of(indices)
+    axis, indices = place_of(axis, x.ndim), array_of(indices)
     if mode is None and fill_value is None:
         return x[(slice(None),) * axis + (indices,)]
     result = call("take", x, _placed(indices, x.shape[axis], mode), axis)
@@ -217,7 +217,7 @@ def _no_value(dtype):
 def take_along_axis(x, indices, axis=-1, mode=None, fill_value=None):
     """One element of each line along an axis, by default the last; without one of the flat array. Modes as in take."""
     x, axis = along(x, axis)
-    indices = array_of(indices)
+    indices = integers_of("take_along_axis", indices)
     result = call("take_along_axis", x, _placed(indices, x.shape[axis], mode), axis)
     if mode != "fill" and fill_value is None:
         return result
@@ -281,10 +281,10 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     """The elements whose indices on two axes agree, up to the offset."""
     x = array_of(x)
     axis, low = (axis2, offset) if offset >= 0 else (axis1, -offset)
-    x = x[(slice(None),) * (axis % x.ndim) + (slice(low, None),)] if offset else x
+    x = x[(slice(None),) * place_of(axis, x.ndim) + (slice(low, None),)] if offset else x
     size = builtins.min(x.shape[axis1], x.shape[axis2])
     for each in (axis1, axis2):
-        x = x[(slice(None),) * (each % x.ndim) + (slice(0, size),)]
+        x = x[(slice(None),) * place_of(each, x.ndim) + (slice(0, size),)]
     return call("diagonal", x, axis1, axis2)
 
 

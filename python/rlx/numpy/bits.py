@@ -40,6 +40,8 @@ def packbits(x, axis=None, bitorder="big"):
 def unpackbits(x, axis=None, count=None, bitorder="big"):
     """The bits of u8 as eight elements each, of which the first `count` stay; a negative count leaves so many out."""
     x, axis = along(x, axis)
+    if x.dtype != DType.u8:
+        raise Error(f"unpackbits: {x._type_text()} (allowed: u8)")
     x = moveaxis(x.astype("int32"), axis, -1)
     bits = call("ne", call("logical_and", x[..., None], _weights(bitorder)), 0).astype("uint8")
     bits = reshape(bits, (*x.shape[:-1], x.shape[-1] * 8))

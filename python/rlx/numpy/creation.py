@@ -3,7 +3,7 @@ import builtins
 import math
 
 from .._array import Array, asarray
-from .._core import Dim, DType
+from .._core import Dim, DType, Error
 from .._dtypes import as_dtype
 from ._base import array_of, call, dtype_of, near, public, sizes_of
 from .elementwise import where
@@ -115,6 +115,8 @@ def triu(x, k=0):
 
 def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     """A grid of each vector along its own axis; with `sparse` the other axes have the size 1."""
+    if indexing not in ("xy", "ij"):
+        raise Error(f"meshgrid: indexing {indexing!r} (allowed: xy, ij)")
     xs = [array_of(x) for x in xs]
     order = [1, 0, *range(2, len(xs))] if indexing == "xy" and len(xs) > 1 else range(len(xs))
     places = dict(zip(range(len(xs)), order))

@@ -3,7 +3,7 @@ from .._array import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, OF_PYTHON
 from . import _complex
-from ._base import array_of, call, dtype_of, float_of, named, operands_of, public, reduced, truth_of, with_out
+from ._base import array_of, call, dtype_of, float_of, named, number_of, operands_of, public, reduced, truth_of, with_out
 from .types import result_type
 
 TYPE_CHECKING = False
@@ -52,20 +52,29 @@ for _name, _of in _BINARY.items():
 _BINARY_FLOAT = {"atan2": "atan2", "arctan2": "atan2", "hypot": "hypot", "logaddexp": "logaddexp", "nextafter": "nextafter"}
 for _name, _of in _BINARY_FLOAT.items():
     globals()[_name] = named(
-        _name, lambda x, y, _op=_of: call(_op, float_of(x), float_of(y)), f"rlx.ops.{_of}; the operands broadcast, integers count as f32."
+        _name, lambda x, y, _op=_of: call(_op, *_floats(x, y)), f"rlx.ops.{_of}; the operands broadcast, integers count as f32."
     )
 
 
-def _float_operand(x):
-    """A number of Python stays one, which takes the type of what it meets."""
+def _float_operand(x, other):
+    """A number of Python stays one, which takes the type of what it meets, and integers have that of floats that they meet."""
+    x, other = number_of(x), number_of(other)
     if type(x) in OF_PYTHON:
         return x if type(x) is complex else float(x)
-    return float_of(x)
+    x = array_of(x)
+    if is_floating(x.dtype) or is_complex(x.dtype):
+        return x
+    met = DType.f32 if type(other) in OF_PYTHON else array_of(other).dtype
+    return x.astype(met if is_floating(met) else DType.f32)
+
+
+def _floats(x, y):
+    return operands_of(_float_operand(x, y), _float_operand(y, x))
 
 
 def divide(x, y):
     """x / y; integers are divided as f32."""
-    return call("div", *operands_of(_float_operand(x), _float_operand(y)))
+    return call("div", *_floats(x, y))
 
 
 true_divide = divide
@@ -189,7 +198,8 @@ def signbit(x):
 
 def copysign(x, y):
     """The magnitude of x with the sign of y."""
-    magnitude = abs(float_of(x))
+    x, y = _floats(x, y)
+    magnitude = abs(asarray(x, y.dtype) if type(x) in OF_PYTHON else x)
     return where(signbit(y), -magnitude, magnitude)
 
 

@@ -4,7 +4,7 @@ import math
 from .. import _array
 from .._core import DType, Error
 from .._dtypes import is_complex
-from ._base import call, float_of, public, sizes_of
+from ._base import call, float_of, place_of, public, sizes_of
 from .arrangement import concatenate, roll
 from .creation import arange, zeros
 from .elementwise import conj
@@ -23,7 +23,7 @@ def _fitted(x, n, axis):
     if n is None or n == size:
         return x
     if n < size:
-        return x[(slice(None),) * (axis % x.ndim) + (slice(0, n),)]
+        return x[(slice(None),) * place_of(axis, x.ndim) + (slice(0, n),)]
     shape = list(x.shape)
     shape[axis] = n - size
     return concatenate([x, zeros(shape, x.dtype)], axis)

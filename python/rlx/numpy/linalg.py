@@ -7,7 +7,7 @@ from .._array import Array
 from .._core import DType, Error
 from .._dtypes import is_complex
 from . import arrangement
-from ._base import array_of, call, float_of, public, reduced
+from ._base import array_of, call, float_of, place_of, public, reduced
 from .arrangement import broadcast_to, concatenate, expand_dims, matrix_transpose, moveaxis, squeeze
 from .creation import eye, zeros
 from .elementwise import abs, conj, equal, log, not_equal, sign, where
@@ -30,16 +30,17 @@ def inv(a):
     return call("solve", a, broadcast_to(eye(a.shape[-1], dtype=a.dtype), a.shape))
 
 
-def cholesky(a, upper=False):
-    """The lower factor of a positive definite matrix, or the upper one."""
-    factor = call("cholesky", float_of(a))
+def cholesky(a, upper=False, symmetrize_input=True):
+    """The lower factor of a positive definite matrix, or the upper one. `symmetrize_input`: of the mean of the matrix and its conjugate
+    transpose, so that derivatives are Hermitian, too; else the part above the diagonal is not read."""
+    factor = call("cholesky", _hermitian(a, "cholesky") if symmetrize_input else float_of(a))
     return conj(factor.mT) if upper else factor
 
 
-def _hermitian(a):
+def _hermitian(a, name="eigh"):
     a = float_of(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
-        raise Error(f"eigh: {a._type_text()} (allowed: square matrices)")
+        raise Error(f"{name}: {a._type_text()} (allowed: square matrices)")
     return (a + conj(a.mT)) * 0.5
 
 
@@ -150,7 +151,7 @@ def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002
         axis = tuple(range(x.ndim))
     if ord is not None and isinstance(axis, (tuple, list)) and len(axis) == 2:
         result = matrix_norm(moveaxis(x, axis, (-2, -1)), ord=ord)
-        return expand_dims(result, sorted(each % x.ndim for each in axis)) if keepdims else result
+        return expand_dims(result, sorted(place_of(each, x.ndim) for each in axis)) if keepdims else result
     return vector_norm(x, axis, keepdims, 2 if ord is None else ord)
 
 

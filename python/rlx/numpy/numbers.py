@@ -3,12 +3,13 @@ import math
 
 from .._array import Array, asarray
 from .._dtypes import is_complex
-from ._base import array_of, call, float_of, operands_of, public
+from ._base import array_of, call, float_of, integers_of, operands_of, public
 from .arrangement import moveaxis
 from .creation import zeros_like
-from .elementwise import (abs, atan2, bitwise_invert, exp2, floor_divide, isinf, isnan, log1p, maximum, minimum, pow, remainder, round, signbit,
-                          trunc, where)  # fmt: skip
+from .elementwise import (_floats, abs, atan2, bitwise_invert, exp2, floor_divide, greater, isinf, isnan, less, log1p, maximum, minimum, pow, remainder,
+                          round, signbit, trunc, where)  # fmt: skip
 from .reductions import all, cumsum, diff
+from .types import result_type
 
 around = round
 bitwise_not = bitwise_invert
@@ -58,13 +59,13 @@ def fmin(x, y):
 
 def float_power(x, y):
     """x to the power y, both as floats."""
-    return pow(float_of(x), float_of(y))
+    return pow(*_floats(x, y))
 
 
 def heaviside(x, at_zero):
     """0 below 0, 1 above, and `at_zero` there."""
-    x = float_of(x)
-    return where(isnan(x), x, where(x < 0, 0.0, where(x > 0, 1.0, at_zero))).astype(x.dtype)
+    x, at_zero = _floats(x, at_zero)
+    return where(isnan(x), x, where(less(x, 0), 0.0, where(greater(x, 0), 1.0, at_zero))).astype(result_type(x, at_zero))
 
 
 def isneginf(x):
@@ -111,6 +112,13 @@ def modf(x):
     return where(isinf(x), 0.0, x - whole), whole
 
 
+def i0(x):
+    """The modified Bessel function of the first kind and order 0."""
+    from ..scipy import special
+
+    return special.i0(x)
+
+
 def divmod(x, y):  # noqa: A001
     """floor_divide and remainder."""
     return floor_divide(x, y), remainder(x, y)
@@ -126,7 +134,7 @@ def gcd(x, y):
     """The greatest common divisor, by Euclid's algorithm."""
     from .._control import while_loop
 
-    x, y = array_of(x), array_of(y)
+    x, y = integers_of("gcd", x), integers_of("gcd", y)
     x, y = abs(x + zeros_like(y)), abs(y + zeros_like(x))
 
     def step(pair):

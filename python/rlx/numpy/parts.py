@@ -4,11 +4,11 @@ import math
 
 from .._array import asarray
 from .._core import DType, Error
-from ._base import along, array_of, axes_of, call, public, sizes_of
+from ._base import along, array_of, axes_of, call, place_of, public, sizes_of
 from .arrangement import (_placed, argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
                           tile)  # fmt: skip
 from .creation import arange, meshgrid, ones, tril, triu, zeros
-from .elementwise import where
+from .elementwise import clip, remainder, where
 from .products import matmul, tensordot
 from .reductions import diff
 from .types import astype
@@ -98,7 +98,7 @@ def rot90(x, k=1, axes=(0, 1)):
 def rollaxis(x, axis, start=0):
     """The axis moved in front of axis `start`."""
     x = array_of(x)
-    axis, start = axis % x.ndim, start + x.ndim if start < 0 else start
+    axis, start = place_of(axis, x.ndim), start + x.ndim if start < 0 else start
     return moveaxis(x, axis, start - 1 if axis < start else start)
 
 
@@ -114,6 +114,8 @@ def delete(x, obj, axis=None):
     x, axis = along(x, axis)
     n = x.shape[axis]
     gone = range(*obj.indices(n)) if isinstance(obj, slice) else [int(i) for i in array_of(obj).reshape(-1).tolist()]
+    if outside := [i for i in gone if not -n <= i < n]:
+        raise IndexError(f"delete: index {outside[0]} is outside of axis {axis} with size {n}")
     gone = {i % n for i in gone}
     return take(x, asarray([i for i in range(n) if i not in gone], dtype="int32"), axis)
 
@@ -141,7 +143,9 @@ def insert(x, obj, values, axis=None):
 
 def compress(condition, x, axis=None):
     """The slices where the condition, which must be known, holds."""
-    x, axis = along(x, axis)
+    (x, axis), condition = along(x, axis), array_of(condition)
+    if condition.ndim != 1:
+        raise Error(f"compress: a condition of {condition._type_text()} (allowed: one axis)")
     return take(x, nonzero(condition)[0], axis)
 
 
@@ -160,8 +164,11 @@ def flatnonzero(x, size=None, fill_value=0):
     return nonzero(ravel(x), size, fill_value)[0]
 
 
-def choose(a, choices):
-    """Of each place the element of the array that a names."""
+def choose(a, choices, mode="clip"):
+    """Of each place the element of the array that a names. Numbers outside are the nearest inside, or with mode wrap begin anew."""
+    if mode not in ("clip", "wrap"):
+        raise Error(f"choose: mode {mode!r} (allowed: clip, wrap)")
+    a = remainder(a, len(choices)) if mode == "wrap" else clip(a, 0, len(choices) - 1)
     a, *choices = broadcast_arrays(a, *choices)
     return call("take_along_axis", stack(choices), a[None].astype("int32"), 0)[0]
 
@@ -301,7 +308,7 @@ def ediff1d(x, to_end=None, to_begin=None):
 def gradient(x, *varargs, axis=None):
     """The slopes by central differences, one-sided at the ends; one array for each axis. Distances are numbers or vectors of places."""
     x = array_of(x)
-    axes = [each % x.ndim for each in axes_of(x, axis)]
+    axes = [place_of(each, x.ndim) for each in axes_of(x, axis)]
     steps = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     results = [_slopes(x, each, step) for each, step in zip(axes, steps)]
     return results[0] if len(results) == 1 else results
@@ -342,7 +349,7 @@ def apply_over_axes(function, x, axes):
     x = array_of(x)
     for axis in sizes_of(axes):
         result = function(x, axis)
-        x = result if result.ndim == x.ndim else reshape(result, [1 if i == axis % x.ndim else size for i, size in enumerate(x.shape)])
+        x = result if result.ndim == x.ndim else reshape(result, [1 if i == place_of(axis, x.ndim) else size for i, size in enumerate(x.shape)])
     return x
 
 
@@ -376,7 +383,7 @@ def apply_along_axis(function, axis, x, *args, **kwargs):
         called = vmap(called)
     result = called(x)
     extra = result.ndim - (x.ndim - 1)
-    return moveaxis(result, list(range(x.ndim - 1, result.ndim)), [axis % x.ndim + i for i in range(extra)]) if extra else result
+    return moveaxis(result, list(range(x.ndim - 1, result.ndim)), [place_of(axis, x.ndim) + i for i in range(extra)]) if extra else result
 
 
 def fromfunction(function, shape, dtype="float32"):

@@ -1,6 +1,7 @@
 """Polynomials by their coefficients, the highest power first, and windows."""
 import math
 
+from .._core import Error
 from ._base import array_of, call, float_of, public
 from .arrangement import concatenate
 from .creation import arange, linspace, ones, zeros
@@ -66,6 +67,8 @@ def poly(roots):
 def vander(x, n=None, increasing=False):
     """The powers of a vector, one row for each element."""
     x = array_of(x)
+    if x.ndim != 1:
+        raise Error(f"vander: {x._type_text()} (allowed: one axis)")
     n = x.shape[0] if n is None else n
     columns = [ones(x.shape, x.dtype)]
     for _ in range(n - 1):

@@ -1,5 +1,6 @@
 """Products of matrices and vectors."""
-from ._base import array_of, call, public, sizes_of, written
+from .._core import Error
+from ._base import array_of, call, place_of, public, sizes_of, written
 from .arrangement import reshape
 from .elementwise import conj
 from .reductions import sum
@@ -26,6 +27,9 @@ def dot(x, y, precision=None, preferred_element_type=None):
 
 def vdot(x, y, precision=None, preferred_element_type=None):
     """The sum of the products of all elements, those of x conjugated."""
+    x, y = array_of(x), array_of(y)
+    if x.size != y.size:
+        raise Error(f"vdot: {x._type_text()} and {y._type_text()} (allowed: as many elements)")
     return sum(conj(reshape(x, -1)) * reshape(y, -1), dtype=preferred_element_type)
 
 
@@ -40,7 +44,7 @@ def tensordot(x, y, axes=2, precision=None, preferred_element_type=None):
     x, y = array_of(x), array_of(y)
     if isinstance(axes, int):
         axes = list(range(x.ndim - axes, x.ndim)), list(range(axes))
-    left, right = [[axis % z.ndim for axis in sizes_of(each)] for z, each in zip((x, y), axes)]
+    left, right = [[place_of(axis, z.ndim) for axis in sizes_of(each)] for z, each in zip((x, y), axes)]
     return _products("dot", x, y, preferred_element_type, left, right)
 
 

@@ -4,7 +4,7 @@ import builtins
 from .._array import asarray
 from .._core import DType, Error
 from .._dtypes import is_floating, numpy_dtype
-from ._base import along, array_of, axes_of, call, chosen, float_of, public, reduced, truth_of, written
+from ._base import along, array_of, axes_of, call, chosen, float_of, place_of, public, reduced, truth_of, written
 
 
 _WIDER = {DType["bool"]: DType.i32, DType.i8: DType.i32, DType.i16: DType.i32, DType.u8: DType.u32, DType.u16: DType.u32}  # as their sums
@@ -168,10 +168,10 @@ def cumulative_prod(x, axis=None, dtype=None, include_initial=False):
 def diff(x, n=1, axis=-1, prepend=None, append=None):
     """The differences of neighbours, n times; `prepend` and `append` come before and behind x."""
     x = array_of(x)
-    axis %= x.ndim
+    axis = place_of(axis, x.ndim)
     parts = [each for each in (prepend, x, append) if each is not None]
     x = call("concat", parts, axis) if len(parts) > 1 else x
-    for _ in range(n):
+    for _ in range(builtins.min(n, x.shape[axis]) if isinstance(x.shape[axis], int) else n):  # more leave nothing, too
         x = call("slice_axis", x, axis, 1, x.shape[axis]) - call("slice_axis", x, axis, 0, x.shape[axis] - 1)
     return x
 

@@ -5,6 +5,7 @@ from .._array import asarray
 from ._base import array_of, public
 from .elementwise import equal
 from .reductions import any
+from .types import result_type
 
 UniqueAll = collections.namedtuple("UniqueAll", "values indices inverse_indices counts")
 UniqueCounts = collections.namedtuple("UniqueCounts", "values counts")
@@ -74,7 +75,8 @@ def isin(x, test_elements, assume_unique=False, invert=False, method=None):
 def _by_numpy(name, x, y, size, fill_value):
     import numpy
 
-    values = getattr(numpy, name)(array_of(x).numpy(), array_of(y).numpy())
+    x, y = array_of(x), array_of(y)
+    values = getattr(numpy, name)(*[each.astype(result_type(x, y)).numpy() for each in (x, y)])
     return _padded(values, size, fill_value if fill_value is not None else (values[0] if len(values) else 0))
 
 

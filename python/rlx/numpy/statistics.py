@@ -3,7 +3,8 @@ import builtins
 import math
 
 from .._core import DType, Error
-from ._base import array_of, axes_of, call, float_of, public
+from .._dtypes import is_complex, is_floating
+from ._base import array_of, axes_of, call, float_of, place_of, public
 from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
 from .creation import arange, linspace, zeros
 from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, sqrt, where
@@ -25,7 +26,7 @@ def average(x, axis=None, weights=None, returned=False, keepdims=False):
         return (result, zeros(result.shape, result.dtype) + float(count)) if returned else result
     weights = float_of(weights)
     if weights.ndim != x.ndim:
-        weights = reshape(weights, [-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
+        weights = reshape(weights, [-1 if i == place_of(axis, x.ndim) else 1 for i in range(x.ndim)])
     weights = weights + zeros(x.shape, x.dtype)
     total = sum(weights, axis, keepdims=keepdims)
     result = sum(x * weights, axis, keepdims=keepdims) / total
@@ -35,7 +36,7 @@ def average(x, axis=None, weights=None, returned=False, keepdims=False):
 def _lines(x, axis, keepdims):
     """x with the axes joined to a last one, and a function that gives results their shape."""
     x = float_of(x)
-    axes = sorted(each % x.ndim for each in axes_of(x, axis))
+    axes = sorted(place_of(each, x.ndim) for each in axes_of(x, axis))
     kept = [i for i in range(x.ndim) if i not in axes]
     lines = reshape(call("transpose", x, kept + axes), [x.shape[i] for i in kept] + [math.prod(x.shape[i] for i in axes)])
     return lines, lambda result: expand_dims(result, axes) if keepdims else result
@@ -66,11 +67,13 @@ def _quantiles(x, q, axis, keepdims, method, without_nan):
     if not without_nan:
         results = [where(any(nan, -1), math.nan, result) for result in results]
     results = [shaped(result) for result in results]
+    if q.ndim > 1:
+        return reshape(stack(results), [*q.shape, *results[0].shape])
     return stack(results) if q.ndim else results[0]
 
 
 def quantile(x, q, axis=None, method="linear", keepdims=False):
-    """The element below which the share q of the elements over axes lies; q is a number or a vector, whose axis comes first."""
+    """The element below which the share q of the elements over axes lies; q is a number or an array, whose axes come first."""
     return _quantiles(x, q, axis, keepdims, method, False)
 
 
@@ -100,8 +103,8 @@ def nanmedian(x, axis=None, keepdims=False):
 
 
 def _filled(x, value):
-    x = float_of(x)
-    return where(isnan(x), value, x)
+    x = array_of(x)
+    return where(isnan(x), value, x) if is_floating(x.dtype) or is_complex(x.dtype) else x
 
 
 def nansum(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):
@@ -130,6 +133,8 @@ def _numbers(x, axis):
 
 def _extreme(function, worst, x, axis, keepdims):
     result = function(_filled(x, worst), axis, keepdims=keepdims)
+    if not is_floating(result.dtype):
+        return result
     none = call("eq", _numbers(x, axis), 0)
     return where(none if keepdims else reshape(none, result.shape), math.nan, result)
 
@@ -162,7 +167,7 @@ def nanmean(x, axis=None, dtype=None, keepdims=False):
 
 def _reduced(result, x, axis, keepdims):
     x = array_of(x)
-    axes = [each % x.ndim for each in axes_of(x, axis)]
+    axes = [place_of(each, x.ndim) for each in axes_of(x, axis)]
     return result if keepdims else reshape(result, [size for i, size in enumerate(x.shape) if i not in axes])
 
 

@@ -3,7 +3,7 @@ import builtins
 
 from .._array import Array, asarray
 from .._dtypes import as_dtype, is_numpy, NUMPY_NAMES, OF_PYTHON
-from ._base import array_of, call, operands_of, public
+from ._base import array_of, call, number_of, operands_of, public
 
 
 def astype(x, dtype, copy=True, device=None):
@@ -18,7 +18,7 @@ def can_cast(given, to):
 
 def result_type(*given):
     """The type that arithmetic of these arrays, types and numbers has."""
-    arrays = [x if type(x) in OF_PYTHON else array_of(x) if isinstance(x, Array) or is_numpy(x) else asarray(0, x) for x in given]
+    arrays = [x if type(x) in OF_PYTHON else array_of(x) if isinstance(x, Array) or is_numpy(x) else asarray(0, x) for x in map(number_of, given)]
     total = arrays[0]
     for x in arrays[1:]:
         total = call("select", asarray(True), *operands_of(total, x))
