@@ -245,7 +245,8 @@ Outputs Executable::run(const std::map<std::string, Feed>& inputs, const std::ma
 PendingRun Executable::run_async(std::map<std::string, Feed> inputs, std::map<std::string, Target> into) const {
   auto working = std::make_shared<const Working>();  // from the place on that it takes
   const auto place = state_->has_states ? std::optional(state_->turn.take_place()) : std::nullopt;
-  auto run = [working = std::move(working), state = state_, place, inputs = std::move(inputs), into = std::move(into)] {
+  auto run = [working = std::move(working), state = state_, place, inputs = std::move(inputs), into = std::move(into)]() mutable {
+    const auto until_the_end = std::move(working);  // of the run, not of what is kept of it
     if (!place) return run_now(*state, inputs, into);
     state->turn.wait_for(*place);
     const std::unique_lock<Turns> turn(state->turn, std::adopt_lock);
