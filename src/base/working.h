@@ -9,7 +9,8 @@ class Working {
   /// Throws Error in such a child.
   Working();
   ~Working();
-  Working(Working&&) = delete;
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
 };
 
 }  // namespace rlx
