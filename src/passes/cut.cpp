@@ -115,7 +115,9 @@ void Cut::share(const std::vector<std::vector<ValueId>>& regions) {
     stored_ = before;
     share_repeated(region_end);
   }
+  const std::size_t unbounded = stored_.size();
   bound_kernels(region_end);
+  if (stored_.size() > unbounded) share_repeated(region_end);  // what was in one kernel may be in several now
 }
 
 /// Stores what several kernels, or several loops of one, would compute at a higher cost than reading it; in kernels that were too long also

@@ -14,13 +14,22 @@ std::vector<Type> operand_types(const Graph& graph, const Node& node) {
   return types;
 }
 
+/// How many expressions a place counts as: quotients and remainders are nested with each reshape of a transpose, and read twice in the
+/// next.
+std::size_t weight(const std::vector<Index>& at) {
+  constexpr std::size_t divisions_of_one = 8;
+  std::size_t divisions = 0;
+  for (const Index& index : at) index.for_each_atom([&](const Atom& atom) { divisions += atom.numerator ? 1 : 0; });
+  return 1 + divisions / divisions_of_one;
+}
+
 }  // namespace
 
 Places::Reads Places::reads(ValueId v) const {
   std::map<ValueId, Reads> of_loop;
   for (const Place& place : at_[static_cast<std::size_t>(v.node)]) {
     Reads& reads = of_loop[place.loop];
-    ++reads.places;
+    reads.places += weight(place.at);
     reads.repeats += place.steps / std::max(1.0, elements(v));
   }
   Reads most;
@@ -36,10 +45,11 @@ std::vector<Index> Places::own_index(ValueId v) const {
 
 void Places::visit(std::int32_t id, std::optional<ValueId> loop) {
   const Node& node = graph_.node(id);
+  const ValueId v{id, 0};
+  const bool too_many = reads(v).places >= most;
   std::vector<Place> places = std::move(at_[static_cast<std::size_t>(id)]);
   at_[static_cast<std::size_t>(id)].clear();
-  const ValueId v{id, 0};
-  if (places.size() >= most) loop = v;  // a kernel that computes it is too long in any case, and would be given it
+  if (too_many || places.size() >= most) loop = v;  // a kernel that computes it is too long in any case, and would be given it
   if (loop) places = {{*loop, own_index(v), elements(v)}};
   const int first_variable = next_variable_;
   const bool once_for_many = node.op->name == "broadcast";  // in an outer loop, as far as one is left

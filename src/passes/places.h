@@ -15,7 +15,7 @@ class Places {
   static constexpr std::size_t most = 64;  // more places of a value are counted as so many
   /// Of one loop over the elements of a stored value, or of a reduction.
   struct Reads {
-    std::size_t places = 0;  // different indices, the most that one loop has
+    std::size_t places = 0;  // different indices, the most that one loop has; one with many divisions counts as several
     double repeats = 0;  // how often it computes each element: 2 where all of them are read at two indices, or half of its steps need none
   };
 

@@ -1,6 +1,8 @@
 // Graphs whose values are read at many places: their kernels grow no faster than they do, and compute what the reference computes.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "backends/cpu/backend.h"
 #include "ir/reference.h"
 #include "lowering/lowering.h"
@@ -69,6 +71,28 @@ Value window_sums(Value x, int steps) {
   return x;
 }
 
+/// Reshapes and transposes that do not cancel: each index is divided anew.
+Value turned(Value x, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    const std::int64_t rows = std::array{2, 3, 11}[static_cast<std::size_t>(step % 3)];
+    x = reshape(transpose(reshape(x, {rows, 66 / rows}), {1, 0}), {11, 6});
+  }
+  return x;
+}
+
+/// Each value is read by others far behind it: where a kernel is cut in two, both need much of what was in it.
+Value any_of_all(Value x, int size) {
+  Values all{x};
+  std::mt19937 random(3);
+  const auto any = [&] { return all[random() % all.size()]; };
+  for (int i = 0; i < 4 * size; ++i) {
+    const Value a = any(), b = any();
+    all.push_back(sin(a + 0.3 * b));
+  }
+  for (const Value& value : all) x = x + value;
+  return x;
+}
+
 const std::vector<Family>& families() {
   static const std::vector<Family> all{{"periodic heat, 1-d", {11}, periodic_heat},
                                        {"periodic heat, 2-d", {11, 6}, periodic_heat},
@@ -78,7 +102,9 @@ const std::vector<Family>& families() {
                                        {"butterflies", {11, 6}, butterflies},
                                        {"pads", {11, 6}, pads},
                                        {"unrolled scan", {11, 6}, unrolled_scan},
-                                       {"window sums", {11, 6}, window_sums}};
+                                       {"window sums", {11, 6}, window_sums},
+                                       {"turned", {11, 6}, turned},
+                                       {"any of all", {11, 6}, any_of_all}};
   return all;
 }
 
