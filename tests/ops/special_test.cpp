@@ -84,6 +84,10 @@ TEST(Special, Zeta) {
   expect_near(of(zeta, {1, 1, 0.5, 2, 4, 3, 2.5, 2, 3, 2, 1e4, 1e38, 1e300, nan},
                  {2, -2, 1, 0, -1, 0, -0.5, -11.5, infinity, 1e300, 0.01, 0.5, 2, 1}),
               {infinity, infinity, nan, infinity, infinity, nan, nan, nan, 0, 1e-300, infinity, infinity, 0, nan}, 1e-15);
+  expect_near(slope_in_first(zeta, {nan, 2, 0.5, 3}, {1, nan, 1, infinity}), {nan, nan, nan, 0}, 0);
+  const Array q = array_of(f64, {4}, {nan, -0.5, infinity, 1});
+  expect_near(run({q}, [](const Values& v) { return grad(sum_all(zeta(full_like(v[0], 2.5), v[0])), {v[0]})[0]; }),
+              {nan, nan, 0, -2.81683466829264}, 1e-13);
   expect_near(of(zeta, {2, 2, 3, 3, 5}, {-0.5, -1.5, -0.5, -2.25, -9.75}),
               {8.934802200544679, 9.379246644989124, 0.41439832211716, -61.94847488703008, 1020.0656384221169}, 2e-14);
 }

@@ -236,8 +236,9 @@ struct Zeta {
     Value y = summed(select(allowed, s, like(s, 2)), select(allowed, q, one));
     Value half = s * 0.5, pole = logical_and(logical_and(le(q, zero), is_whole), eq(half, floor(half)));
     Value endless = logical_or(logical_and(eq(s, one), eq(q, q)), logical_and(logical_and(above, lt(s, end)), pole));
-    Value border = select(endless, end, select(logical_and(above, eq(q, end)), zero, like(s, nan)));
-    return cast(select(allowed, y, border), dtype);
+    Value vanishes = logical_and(above, eq(q, end)), known = logical_or(allowed, logical_or(endless, vanishes));
+    Value unknown = select(known, zero, s + q) * nan;  // so are its derivatives
+    return cast(select(allowed, y, select(endless, end, select(vanishes, zero, unknown))), dtype);
   }
   static std::vector<Sample> samples() { return elementwise_samples({}, 1.4, 4, true, 2); }
 };
