@@ -18,9 +18,7 @@ typedef enum : NSInteger {
 @property(readonly) MLMultiArrayDataType dataType;
 @property(readonly) NSArray<NSNumber*>* shape;
 @property(readonly) NSArray<NSNumber*>* strides;
-- (instancetype)initWithShape:(NSArray<NSNumber*>*)shape
-                     dataType:(MLMultiArrayDataType)type
-                        error:(NSError* __autoreleasing*)error;
+- (instancetype)initWithShape:(NSArray<NSNumber*>*)shape dataType:(MLMultiArrayDataType)type error:(NSError* __autoreleasing*)error;
 - (void)getBytesWithHandler:(void (^)(const void* bytes, NSInteger size))handler;
 - (void)getMutableBytesWithHandler:(void (^)(void* bytes, NSInteger size, NSArray<NSNumber*>* strides))handler;
 @end
