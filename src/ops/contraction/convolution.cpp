@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ops/broadcasting.h"
+#include "ops/contraction/dilated_size.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -13,29 +14,14 @@ namespace {
 
 using At = std::vector<Index>;
 using Ints = std::vector<std::int64_t>;
-
 std::size_t at_axis(std::int64_t axis) { return static_cast<std::size_t>(axis); }
-
-// Size of n elements with d - 1 holes between neighbours.
-Dim spread(const Dim& n, std::int64_t d) { return n == Dim(0) ? Dim(0) : (n - 1) * d + 1; }
-
-// floor(a / b), also for a symbolic a whose remainder is a number.
-Dim floor_div(std::string_view what, const Dim& a, std::int64_t b) {
-  std::int64_t constant = 0;
-  for (const Dim::Term& term : a.terms())
-    if (term.symbols.empty()) constant = term.coefficient;
-  const std::int64_t signed_rest = constant % b, rest = signed_rest < 0 ? signed_rest + b : signed_rest;
-  if (auto q = Dim::exact_div(a - rest, b)) return *q;
-  fail("rlx.conv: {}: stride {} on a symbolic size: {} does not divide", what, b, a.to_string());
-}
 
 struct Conv {
   static constexpr OpKind kind = OpKind::primitive;
   static constexpr std::string_view name = "conv";
   static constexpr std::string_view formula =
-      "y[n,o,p] = sum over input channels c of the group and kernel positions k of x[n, c, p * stride + k * rhs_dilation - lo] * w[o, c, "
-      "k], x dilated and padded "
-      "with 0 (JAX conv_general_dilated)";
+      "y[n,o,p] = sum over input channels c of the group and kernel positions k of x[n, c, p * stride + k * rhs_dilation - lo] * "
+      "w[o, c, k], x dilated and padded with 0 (JAX conv_general_dilated)";
   Ints lhs_spec, rhs_spec, out_spec, strides, padding_lo, padding_hi, lhs_dilation, rhs_dilation;
   std::int64_t feature_group_count = 1, batch_group_count = 1;
   static auto fields() {
@@ -86,12 +72,12 @@ struct Conv {
     result.shape[at_axis(op.out_spec[0])] = *Dim::exact_div(x.dim(op.lhs_spec[0]), op.batch_group_count);
     result.shape[at_axis(op.out_spec[1])] = w.dim(op.rhs_spec[0]);
     for (std::size_t i = 0; i < op.spatial(); ++i) {
-      const Dim padded = spread(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]) + op.padding_lo[i] + op.padding_hi[i];
-      const Dim room = padded - spread(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]);
+      const Dim padded = dilated(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]) + op.padding_lo[i] + op.padding_hi[i];
+      const Dim room = padded - dilated(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]);
       const bool none = room.is_static() && room.value() < 0;
       if (!none && !(room + 1).known_non_negative())
         fail("rlx.conv: spatial axis {} of {} may be smaller than the kernel {}", i, x.to_string(), w.to_string());
-      result.shape[at_axis(op.out_spec[i + 2])] = none ? Dim(0) : floor_div("spatial axis " + std::to_string(i), room, op.strides[i]) + 1;
+      result.shape[at_axis(op.out_spec[i + 2])] = none ? Dim(0) : strides_in("spatial axis " + std::to_string(i), room, op.strides[i]) + 1;
     }
     return result;
   }
@@ -214,9 +200,9 @@ struct Conv {
     ConvOptions o{op.out_spec, swapped(op.rhs_spec), op.lhs_spec, op.lhs_dilation, {}, {}, op.strides, op.rhs_dilation, op.groups(), 1};
     Axes flipped;
     for (std::size_t i = 0; i < op.spatial(); ++i) {
-      const Dim kernel = spread(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]), before = kernel - op.padding_lo[i] - 1;
+      const Dim kernel = dilated(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]), before = kernel - op.padding_lo[i] - 1;
       const Dim after =
-          spread(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]) + kernel - 1 - spread(dy.dim(op.out_spec[i + 2]), op.strides[i]) - before;
+          dilated(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]) + kernel - 1 - dilated(dy.dim(op.out_spec[i + 2]), op.strides[i]) - before;
       o.padding_lo.push_back(before.value());
       o.padding_hi.push_back(after.value());
       flipped.values.push_back(op.rhs_spec[i + 2]);
@@ -229,8 +215,9 @@ struct Conv {
     ConvOptions o{swapped(op.lhs_spec), swapped(op.out_spec), swapped(op.rhs_spec), op.rhs_dilation,       op.padding_lo, {},
                   op.lhs_dilation,      op.strides,           op.batch_group_count, op.feature_group_count};
     for (std::size_t i = 0; i < op.spatial(); ++i) {
-      const Dim kernel = spread(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]), in = spread(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]);
-      o.padding_hi.push_back((spread(dy.dim(op.out_spec[i + 2]), op.strides[i]) - in + kernel - op.padding_lo[i] - 1).value());
+      const Dim kernel = dilated(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]),
+                in = dilated(x.dim(op.lhs_spec[i + 2]), op.lhs_dilation[i]);
+      o.padding_hi.push_back((dilated(dy.dim(op.out_spec[i + 2]), op.strides[i]) - in + kernel - op.padding_lo[i] - 1).value());
     }
     return conv_general(x, dy, o);
   }

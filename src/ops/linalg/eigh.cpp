@@ -10,8 +10,7 @@ struct Eigh {
   static constexpr std::string_view name = "eigh";
   static constexpr std::string_view formula =
       "a V = V diag(w) of a symmetric or Hermitian a, w ascending, V unitary, by Jacobi rotations; only the lower triangle of a, and of "
-      "its "
-      "diagonal the real part, is read";
+      "its diagonal the real part, is read";
   static auto fields() { return Fields<>{}; }
   // What is read of a.
   static Value hermitian(Value a) {

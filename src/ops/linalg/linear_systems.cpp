@@ -261,8 +261,7 @@ struct Solve {
   static constexpr std::string_view name = "solve";
   static constexpr std::string_view formula =
       "X with a X = b, or a^T X = b, by LU factors with partial pivoting; of a singular a, infinities and NaN as the division by a pivot "
-      "of 0 "
-      "gives them";
+      "of 0 gives them";
   bool transpose_a = false;
   static auto fields() { return Fields<&Solve::transpose_a>{}; }
   static Value body(const Solve& op, Value a, Value b) {

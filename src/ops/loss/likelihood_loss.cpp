@@ -36,9 +36,8 @@ struct PoissonNll {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "poisson_nll";
   static constexpr std::string_view formula =
-      "e^x - target * x, or x - target * log(x + eps) without `log_input`; with `full` also t log t - t + log(2 pi t) / 2 for targets t > "
-      "1 "
-      "(Stirling)";
+      "e^x - target * x, or x - target * log(x + eps) without `log_input`; with `full` also t log t - t + log(2 pi t) / 2 for targets t "
+      "> 1 (Stirling)";
   bool log_input = true, full = false;
   double eps = 1e-8;
   static auto fields() { return Fields<&PoissonNll::log_input, &PoissonNll::full, &PoissonNll::eps>{}; }
@@ -67,9 +66,8 @@ struct TripletMargin {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "triplet_margin";
   static constexpr std::string_view formula =
-      "max(0, margin + d(x, positive) - d(x, negative)), d(a, b) the p-norm of a - b + eps along the last axis; with `swap` the nearer of "
-      "x "
-      "and positive counts against negative";
+      "max(0, margin + d(x, positive) - d(x, negative)), d(a, b) the p-norm of a - b + eps along the last axis; with `swap` the nearer "
+      "of x and positive counts against negative";
   double margin = 1, p = 2, eps = 1e-6;
   bool swap = false;
   static auto fields() { return Fields<&TripletMargin::margin, &TripletMargin::p, &TripletMargin::eps, &TripletMargin::swap>{}; }

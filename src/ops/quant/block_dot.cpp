@@ -98,8 +98,7 @@ struct GroupedBlockDot {
   static constexpr std::string_view name = "grouped_block_dot";
   static constexpr std::string_view formula =
       "row m of x (M, K) times the transpose of matrix expert[m] of W (E, N, K) = decode_blocks(blocks); expert (M) of integers, clamped "
-      "to "
-      "0..E-1; int8 as in block_dot";
+      "to 0..E-1; int8 as in block_dot";
   static constexpr std::array<int, 1> integer_operands{2};
   std::string type = "Q8_0";
   bool int8 = true;

@@ -125,8 +125,7 @@ struct RunningExtremumTangent {
   static constexpr std::string_view name = "running_extremum_tangent";
   static constexpr std::string_view formula =
       "the derivative of the running max or min of x along `axis`, in the direction t: the tangent of the element that is it, of ties "
-      "shares "
-      "by pairs; transposed: from cotangents";
+      "shares by pairs; transposed: from cotangents";
   ReduceKind op = ReduceKind::max;
   Axis axis;
   bool reverse = false, transposed = false;

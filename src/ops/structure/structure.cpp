@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "ops/structure/reshaped_index.h"
 #include "ops/structure/structure.h"
 #include "rlx/ops.h"
 
@@ -12,28 +13,6 @@ namespace {
 using At = std::vector<Index>;
 
 Sample sample(Dims shape, Attrs attrs, DType dtype = f32) { return {{{{dtype, std::move(shape)}}}, std::move(attrs)}; }
-
-/// Where the element `at` of shape `to` lies in `from`. Axes that both have, from the last or the first one on, keep their index as it is,
-/// also where guards let it leave the axis, as behind a pad; what lies between them is counted through.
-At reshaped(const At& at, const Dims& to, const Dims& from) {
-  At result(from.size(), Index(0));
-  const Dim one = 1;
-  std::size_t i = 0, j = 0, i_end = to.size(), j_end = from.size();
-  const auto last = [](const Dims& shape, std::size_t end) { return shape[end - 1]; };
-  while (i_end > 0 || j_end > 0) {
-    if (i_end > 0 && last(to, i_end) == one) --i_end;
-    else if (j_end > 0 && last(from, j_end) == one) --j_end;
-    else if (i_end > 0 && j_end > 0 && last(to, i_end) == last(from, j_end)) result[--j_end] = at[--i_end];
-    else break;
-  }
-  while (i < i_end && j < j_end && to[i] == from[j]) result[j++] = at[i++];
-  const auto part = [](const auto& all, std::size_t begin, std::size_t end) {
-    return std::decay_t<decltype(all)>(all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end));
-  };
-  const At rest = unflatten(flatten(part(at, i, i_end), part(to, i, i_end)), part(from, j, j_end));
-  std::ranges::copy(rest, result.begin() + static_cast<std::ptrdiff_t>(j));
-  return result;
-}
 
 struct Reshape {
   static constexpr OpKind kind = OpKind::structure;
@@ -48,7 +27,7 @@ struct Reshape {
     return {x.dtype, op.shape.values};
   }
   static std::vector<Source> sources(const Reshape&, std::span<const Type> x, const Type& result, const At& at) {
-    return one_source(reshaped(at, result.shape, x[0].shape));
+    return one_source(reshaped_index(at, result.shape, x[0].shape));
   }
   static Values transpose(const Reshape&, std::span<const Value> x, const std::vector<bool>&, std::span<const Value> dy) {
     return {reshape(dy[0], x[0].shape())};
