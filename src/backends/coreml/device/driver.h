@@ -13,14 +13,14 @@ enum class Number : std::uint8_t { f32, f16, i32 };
 
 /// An array of a model's, row by row in `bytes`: of `const std::byte` what it reads, of `std::byte` what it writes.
 template <class Byte>
-struct Feature {
+struct ModelArray {
   std::string name;
   Number number = Number::f32;
   std::vector<std::int64_t> shape;
   std::span<Byte> bytes;
 };
-using Given = Feature<const std::byte>;
-using Wanted = Feature<std::byte>;
+using Given = ModelArray<const std::byte>;
+using Wanted = ModelArray<std::byte>;
 
 /// A package that the system has compiled. Calls come one at a time.
 struct Model {

@@ -50,7 +50,7 @@ Array in_type(const Array& array, DType type) {
 }
 
 template <class Byte>
-Feature<Byte> feature(std::string name, const Array& array, std::span<Byte> bytes) {
+ModelArray<Byte> feature(std::string name, const Array& array, std::span<Byte> bytes) {
   const Number number = array.dtype() == f32 ? Number::f32 : array.dtype() == f16 ? Number::f16 : Number::i32;
   return {std::move(name), number, array.rank() == 0 ? Sizes{1} : array.shape(), bytes};
 }

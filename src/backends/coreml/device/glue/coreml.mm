@@ -51,7 +51,7 @@ std::vector<std::int64_t> numbers_of(NSArray<NSNumber*>* array) {
 }
 
 template <class Byte>
-void copy_rows(MLMultiArray* array, const Feature<Byte>& feature, std::byte* dense, bool to_dense) {
+void copy_rows(MLMultiArray* array, const ModelArray<Byte>& feature, std::byte* dense, bool to_dense) {
   const auto copy = [&](void* bytes, NSArray<NSNumber*>* strides) {
     Rows{dense, static_cast<std::byte*>(bytes), bytes_of(feature.number), feature.shape, numbers_of(strides), to_dense}.copy();
   };
