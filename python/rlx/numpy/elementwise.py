@@ -104,7 +104,8 @@ def remainder(x, y):
     rest = where(_signs_differ(rest, y), rest + y, rest)
     if not is_floating(dtype_of(rest)):
         return rest
-    zero = copysign(0.0, y) - (call("stop_gradient", rest) - rest)  # with the derivative of any other rest
+    still = call("stop_gradient", rest)
+    zero = copysign(still, y) - (still - rest)  # with the derivative of any other rest
     return where(equal(rest, 0), zero, rest)
 
 
