@@ -18,9 +18,14 @@ def can_cast(given, to):
 
 def result_type(*given):
     """The type that arithmetic of these arrays, types and numbers has."""
-    arrays = [x if type(x) in OF_PYTHON else array_of(x) if isinstance(x, Array) or is_numpy(x) else asarray(0, x) for x in map(number_of, given)]
-    total = arrays[0]
-    for x in arrays[1:]:
+
+    def one_of(x):  # of any shape
+        if type(x) in OF_PYTHON:
+            return x
+        return asarray(0, array_of(x).dtype if isinstance(x, Array) or is_numpy(x) else x)
+
+    total, *others = [one_of(number_of(x)) for x in given]
+    for x in others:
         total = call("select", asarray(True), *operands_of(total, x))
     return total.dtype if isinstance(total, Array) else OF_PYTHON[type(total)]
 
