@@ -245,6 +245,12 @@ class Scattering {
     });
   }
 
+  /// The whole row, as others lie far from it.
+  void prefetch(const S* row) const {
+    constexpr std::int64_t line = 64 / sizeof(S);
+    for (std::int64_t i = 0; i < rows_->length; i += line) __builtin_prefetch(row + i);
+  }
+
   void add_block(std::int64_t stretch, std::int64_t lo, std::int64_t hi, std::span<const std::uint32_t> windows, T* wide) const {
     ScatterAxis outer;
     for (std::size_t d = rows_->first; d-- > 0;) {
@@ -254,8 +260,8 @@ class Scattering {
     }
     T* sums = open(outer.result + lo, outer.result + hi, wide);
     for (std::size_t i = 0; i < windows.size(); ++i) {
-      constexpr std::size_t ahead = 4;
-      if (i + ahead < windows.size()) __builtin_prefetch(updates_ + outer.update + window(windows[i + ahead]).update);
+      constexpr std::size_t ahead = 2;
+      if (i + ahead < windows.size()) prefetch(updates_ + outer.update + window(windows[i + ahead]).update);
       std::int64_t start = 0;
       starts_of(windows[i], 1, &start);
       combine_row<kind>(sums + (start - lo), updates_ + outer.update + window(windows[i]).update, rows_->length);
