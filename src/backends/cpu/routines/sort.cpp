@@ -110,8 +110,8 @@ template <class Bits>
 void sort_keys(const RoutineCall& call, const Line& line, const LineParts& parts) {
   using Sort = RadixSort<Bits, std::uint32_t, 8 * sizeof(Bits)>;
   const auto n = static_cast<std::size_t>(line.length), counters = static_cast<std::size_t>(Sort::counters(parts));
-  auto* keys = reinterpret_cast<Bits*>(call.scratch(counters * sizeof(std::uint32_t) + 2 * n * sizeof(Bits)));
-  auto* counts = reinterpret_cast<std::uint32_t*>(keys + 2 * n);
+  auto* counts = reinterpret_cast<std::uint32_t*>(call.scratch(counters * sizeof(std::uint32_t) + 2 * n * sizeof(Bits)));
+  auto* keys = reinterpret_cast<Bits*>(counts + counters);  // narrower ones may end anywhere
   const StoredRanks<Bits> ranks(call.operands[0].dtype, std::get<bool>(call.attrs[2]));
   const Bits* in = call.operands[0].as<const Bits>() + line.begin;
   Bits* out = call.results[0].as<Bits>() + line.begin;
