@@ -11,7 +11,7 @@ foreach(source ir/operand backends/cpu/machine/cpu_features backends/cpu/machine
 endforeach()
 file(GLOB claim_sources CONFIGURE_DEPENDS src/backends/cpu/attention/*.cpp src/backends/cpu/attention/tiles/*.cpp
   src/backends/cpu/quantized/*.cpp)
-list(FILTER claim_sources EXCLUDE REGEX "/(claim|run)\\.cpp$")  # of graphs
+list(FILTER claim_sources EXCLUDE REGEX "/(claim|step)\\.cpp$")  # of graphs
 list(APPEND library_sources ${claim_sources})
 include(cmake/cpu_variants.cmake)
 
