@@ -248,6 +248,11 @@ Decimal Decimal::of(const json::Value& number) {
   return result;
 }
 
+std::strong_ordering operator<=>(const Decimal& a, const Decimal& b) {
+  if (a.negative != b.negative) return b.negative <=> a.negative;
+  return a.negative ? compare_magnitudes(b, a) : compare_magnitudes(a, b);
+}
+
 std::string number_rules(const NumberLimits& limits, const AddRule& add_rule, const std::string& place) {
   NumberWriter writer(limits, add_rule, place);
   std::vector<std::string> alternatives;

@@ -1,4 +1,5 @@
 #pragma once
+#include <compare>
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,7 +17,10 @@ struct Decimal {
 
   bool negative = false;
   std::string whole = "0", fraction;  // without zeros that say nothing
+
+  friend bool operator==(const Decimal& a, const Decimal& b) = default;
 };
+std::strong_ordering operator<=>(const Decimal& a, const Decimal& b);
 
 /// What a number must be.
 struct NumberLimits {

@@ -4,8 +4,6 @@
 #include <limits>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include "text/grammar/schema_limits.h"
 #include "text/grammar/schema_merge.h"
 
@@ -21,16 +19,10 @@ std::string type_of(const json::Value& schema) {
 
 bool is_numeric(std::string_view type) { return type == "number" || type == "integer"; }
 
-double as_double(const Decimal& number) {
-  const double size = std::stod(fmt::format("{}.{}", number.whole, number.fraction));
-  return number.negative ? -size : size;
-}
-
 /// The largest number of `a` is below the least of `b`.
 bool is_below(const NumberLimits& a, const NumberLimits& b) {
   if (!a.most || !b.least) return false;
-  const double most = as_double(*a.most), least = as_double(*b.least);
-  return most < least || (most == least && (a.below || b.above));
+  return *a.most < *b.least || (*a.most == *b.least && (a.below || b.above));
 }
 
 double number_or(const json::Value& schema, const char* key, double otherwise) {
