@@ -99,10 +99,10 @@ Value product_in_two_steps(GraphData& data, const Node& node, Value x, Value w, 
 /// Whether a reduction is the second of two steps.
 bool are_parts(const Graph& graph, const Node& reduction, const Caps& caps) {
   const Node& parts = graph.node(reduction.operands[0].node);
-  const bool is_same = is_reduction(parts) && parts.attrs[0] == reduction.attrs[0];
-  if (caps.schedule.group > 0) return is_same || parts.op->name == "dot";
-  const Type& x = graph.type(is_same ? parts.operands[0] : reduction.operands[0]);
-  return is_same && x.is_static() && x.size().value() >= least_thread_terms;
+  const bool by_lanes = caps.schedule.group > 0;
+  if (!is_reduction(parts)) return by_lanes && parts.op->name == "dot";
+  const Type& x = graph.type(parts.operands[0]);
+  return parts.attrs[0] == reduction.attrs[0] && (by_lanes || (x.is_static() && x.size().value() >= least_thread_terms));
 }
 
 /// Parts are computed by kernels of their own.

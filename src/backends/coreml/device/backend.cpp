@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "backends/coreml/device/taken_graph.h"
+#include "backends/found_backends.h"
 #include "rlx/version.h"
 
 namespace rlx::coreml {
@@ -28,25 +29,15 @@ struct CoreMlDevice : Backend {
   const std::string units;
 };
 
-struct Found {
-  std::vector<const Backend*> backends;
-  std::string missing;
-};
-
-Found find() {
+FoundBackends find() {
   void* const opened = dlopen(fmt::format("librlx_coreml-{}.so", version).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!opened) return {{}, fmt::format("{} (Apple's systems alone have CoreML: building RLX there makes it)", dlerror())};
   const auto entry = reinterpret_cast<LibraryEntry>(dlsym(opened, library_entry));
   if (!entry) return {{}, dlerror()};
-  Found found;
-  for (const std::string& units : entry()->units) found.backends.push_back(backend_of(*entry(), units).release());
+  Library& library = *entry();
+  FoundBackends found;
+  for (const std::string& units : library.units) found.backends.push_back(backend_of(library, units).release());
   return found;
-}
-
-/// Never let go: sessions of static objects may end after everything else.
-const Found& found() {
-  static const Found& once = *new Found(find());
-  return once;
 }
 
 }  // namespace
@@ -54,7 +45,7 @@ const Found& found() {
 std::unique_ptr<Backend> backend_of(Library& library, std::string units) {
   return std::make_unique<CoreMlDevice>(library, std::move(units));
 }
-const std::vector<const Backend*>& backends() { return found().backends; }
-const std::string& missing() { return found().missing; }
+const std::vector<const Backend*>& backends() { return found_once<find>().backends; }
+const std::string& missing() { return found_once<find>().missing; }
 
 }  // namespace rlx::coreml

@@ -53,6 +53,12 @@ inline constexpr bool is_narrow_float = std::is_same_v<T, Half> || std::is_same_
 template <class T>
 inline constexpr bool is_complex_number = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
+/// The unsigned integer that is as wide.
+template <class E>
+using BitsOf =
+    std::conditional_t<sizeof(E) == 8, std::uint64_t,
+                       std::conditional_t<sizeof(E) == 4, std::uint32_t, std::conditional_t<sizeof(E) == 2, std::uint16_t, std::uint8_t>>>;
+
 /// a * b; of integers that wraps, however narrow they are.
 template <class T>
 T product(T a, T b) {

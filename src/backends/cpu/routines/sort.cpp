@@ -5,30 +5,22 @@
 #include <cstring>
 #include <limits>
 
+#include "backends/cpu/routines/elements.h"
 #include "backends/cpu/routines/radix.h"
 #include "backends/cpu/routines/ranks.h"
 #include "backends/cpu/routines/routine.h"
 #include "ir/op.h"
+#include "ops/axis_lines.h"
 
 namespace rlx::cpu {
 namespace {
 
+/// Where the elements of a line lie.
 struct Line {
   std::int64_t begin, length, stride;
 };
 
-/// `use` of an unsigned integer of so many bits.
-template <class Use>
-auto with_bits(int bits, const Use& use) {
-  switch (bits) {
-    case 64: return use(std::uint64_t{});
-    case 32: return use(std::uint32_t{});
-    case 16: return use(std::uint16_t{});
-    default: return use(std::uint8_t{});
-  }
-}
-
-int bits_of_key(const RoutineCall& call, std::int64_t key) { return info(call.operands[static_cast<std::size_t>(key)].dtype).bits; }
+DType type_of_key(const RoutineCall& call, std::int64_t key) { return call.operands[static_cast<std::size_t>(key)].dtype; }
 
 template <class Stored, class Bits>
 void read_ranks(const RoutineCall& call, std::int64_t key, const Line& line, const LineParts& parts, Placed<Bits>* items) {
@@ -61,19 +53,14 @@ void sort_line(const RoutineCall& call, const Line& line, const LineParts& parts
   for (std::size_t i = 0; i < n; ++i) items[i].from = static_cast<Bits>(i);
   // Passes are stable: by the last key first.
   for (std::int64_t key = std::get<std::int64_t>(call.attrs[1]) - 1; key >= 0; --key)
-    with_bits(bits_of_key(call, key), [&]<class Stored>(Stored) {
+    with_ordered(type_of_key(call, key), [&]<class E>(E*) {
+      using Stored = BitsOf<E>;
       read_ranks<Stored>(call, key, line, parts, items);
       if (RadixSort<Placed<Bits>, Bits, 8 * sizeof(Stored)>(parts, call.pool).sort(items, other, counts) == other) std::swap(items, other);
     });
   for (std::size_t k = 0; k < call.operands.size(); ++k) {
     const RoutineArray &x = call.operands[k], &y = call.results[k];
-    switch (info(x.dtype).bits) {
-      case 128: move_elements<std::array<std::uint64_t, 2>>(x, y, line, parts, items, call.pool); break;
-      case 64: move_elements<std::uint64_t>(x, y, line, parts, items, call.pool); break;
-      case 32: move_elements<std::uint32_t>(x, y, line, parts, items, call.pool); break;
-      case 16: move_elements<std::uint16_t>(x, y, line, parts, items, call.pool); break;
-      default: move_elements<std::uint8_t>(x, y, line, parts, items, call.pool); break;
-    }
+    with_width(x.dtype, [&]<class Stored>(Stored*) { move_elements<Stored>(x, y, line, parts, items, call.pool); });
   }
 }
 
@@ -92,7 +79,7 @@ void write_equals(const RoutineCall& call, const Line& line, const StoredRanks<B
   }
 }
 
-/// `to` of each of `count` elements, in vectors where both sides lie next to each other.
+/// Writes what `change` makes of each of `count` elements, in vectors where those on both sides are neighbours.
 template <class Bits, class Change>
 void change_each(const Bits* from, std::int64_t from_stride, Bits* to, std::int64_t to_stride, std::int64_t count, const Change& change) {
   constexpr std::int64_t block = 64;
@@ -137,30 +124,26 @@ using SortLine = void (*)(const RoutineCall&, const Line&, const LineParts&);
 
 SortLine sort_of(const RoutineCall& call, std::int64_t length) {
   bool wide = length > std::int64_t{std::numeric_limits<std::uint32_t>::max()};
-  if (call.operands.size() == 1 && !wide)
-    return with_bits(bits_of_key(call, 0), []<class Bits>(Bits) -> SortLine { return sort_keys<Bits>; });
-  for (std::int64_t key = 0; key < std::get<std::int64_t>(call.attrs[1]); ++key) wide |= bits_of_key(call, key) == 64;
-  return wide ? sort_line<std::uint64_t> : sort_line<std::uint32_t>;
+  SortLine of_keys = nullptr;
+  if (call.operands.size() == 1 && !wide) with_ordered(type_of_key(call, 0), [&]<class E>(E*) { of_keys = sort_keys<BitsOf<E>>; });
+  for (std::int64_t key = 0; key < std::get<std::int64_t>(call.attrs[1]); ++key) wide |= info(type_of_key(call, key)).bits == 64;
+  return of_keys ? of_keys : wide ? sort_line<std::uint64_t> : sort_line<std::uint32_t>;
 }
 
 void run(const RoutineCall& call) {
-  const std::vector<std::int64_t>& shape = call.operands[0].shape;
-  const auto axis = static_cast<std::size_t>(std::get<std::int64_t>(call.attrs[0]));
-  std::int64_t inner = 1, outer = 1;
-  for (std::size_t d = 0; d < shape.size(); ++d) (d < axis ? outer : inner) *= d == axis ? 1 : shape[d];
-  const std::int64_t n = shape[axis], lines = outer * inner;
-  if (lines == 0 || n == 0) return;
-  const SortLine sort = sort_of(call, n);
-  const auto line = [&](std::int64_t i) { return Line{i / inner * n * inner + i % inner, n, inner}; };
+  const AxisLines lines(call.operands[0].shape, std::get<std::int64_t>(call.attrs[0]));
+  if (lines.count == 0) return;
+  const SortLine sort = sort_of(call, lines.length);
+  const auto line = [&](std::int64_t i) { return Line{lines.begin(i), lines.length, lines.stride}; };
   // Few long lines are sorted by all threads together, others by a thread each.
   constexpr std::int64_t shared_length = 1 << 15;
-  if (lines < 2 * call.pool.size() && n >= shared_length) {
-    for (std::int64_t i = 0; i < lines; ++i) sort(call, line(i), {call.pool.size(), n});
+  if (lines.count < 2 * call.pool.size() && lines.length >= shared_length) {
+    for (std::int64_t i = 0; i < lines.count; ++i) sort(call, line(i), {call.pool.size(), lines.length});
     return;
   }
-  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / n);
-  call.pool.parallel_for(lines, grain, [&](std::int64_t first, std::int64_t last, int) {
-    for (std::int64_t i = first; i < last; ++i) sort(call, line(i), {1, n});
+  const std::int64_t grain = std::max<std::int64_t>(1, 4096 / lines.length);
+  call.pool.parallel_for(lines.count, grain, [&](std::int64_t first, std::int64_t last, int) {
+    for (std::int64_t i = first; i < last; ++i) sort(call, line(i), {1, lines.length});
   });
 }
 

@@ -15,13 +15,6 @@
 namespace rlx::cpu {
 namespace {
 
-template <std::size_t bytes>
-struct Width {
-  using Bits =
-      std::conditional_t<bytes == 8, std::uint64_t,
-                         std::conditional_t<bytes == 4, std::uint32_t, std::conditional_t<bytes == 2, std::uint16_t, std::uint8_t>>>;
-};
-
 template <class Bits>
 struct Candidate {
   Bits rank;
@@ -82,7 +75,7 @@ class Best {
 
 template <class E>
 class TopK {
-  using Bits = typename Width<sizeof(E)>::Bits;
+  using Bits = BitsOf<E>;
 
  public:
   explicit TopK(const RoutineCall& call)
