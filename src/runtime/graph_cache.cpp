@@ -4,6 +4,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/working.h"
+
 namespace rlx {
 
 struct GraphCache::State {
@@ -47,6 +49,7 @@ GraphCache::GraphCache(Session session, std::int64_t most) : state_(std::make_sh
 const Session& GraphCache::session() const { return state_->session; }
 
 Executable GraphCache::compile(const Graph& graph) {
+  const Working working;
   const std::size_t hash = structural_hash(graph);
   {
     const std::scoped_lock lock(state_->mutex);
