@@ -25,6 +25,9 @@ static_assert(ThreadPool::max_threads == static_cast<int>(worker_mask));
 constexpr std::chrono::microseconds spin_time{300};
 constexpr int pauses_per_clock_read = 16;
 
+// In so many pieces a caller whose turn has not come runs its loop, and asks for the turn between them.
+constexpr std::int64_t pieces_alone = 16;
+
 // The parts of a loop are alike. Who waits for another part for longer than it spins, and longer than its own part took, waits for a thread
 // that has no CPU, and by spinning keeps a CPU from it. For so long nobody spins then.
 constexpr std::chrono::milliseconds crowded_time{50};
@@ -217,8 +220,10 @@ void ThreadPool::run_unbegun(int workers) {
   }
 }
 
+std::int64_t ThreadPool::grains_of(const Job& job) { return job.count / job.grain + (job.count % job.grain != 0); }
+
 ThreadPool::Range ThreadPool::range_of(const Job& job, int worker) {
-  const std::int64_t grains = job.count / job.grain + (job.count % job.grain != 0);
+  const std::int64_t grains = grains_of(job);
   // Whole grains per worker, the first `extra` workers one more: no product that could overflow.
   const std::int64_t share = grains / job.workers, extra = grains % job.workers;
   const std::int64_t first = share * worker + std::min<std::int64_t>(worker, extra);
@@ -292,15 +297,32 @@ void ThreadPool::parallel_pieces(std::int64_t count, std::int64_t grain, std::in
   run({.body = &body, .count = count, .grain = grain, .piece = piece});
 }
 
-/// Runs a loop whose workers are not chosen yet.
+/// Runs a loop whose workers are not chosen yet. A caller whose turn has not come computes meanwhile, so that threads which call for short
+/// loops get as many CPUs as they are. One whose loop is recorded waits: what ran alone is in no record.
 void ThreadPool::run(Job job) {
   if (job.count == 0) return;
-  if (inside.pool) return (*job.body)(0, job.count, inside.pool == this ? inside.worker : 0);
-  if (size_ == 1 || job.count <= job.grain) return (*job.body)(0, job.count, 0);
+  const Body body = *job.body;
+  if (inside.pool) return body(0, job.count, inside.pool == this ? inside.worker : 0);
+  if (size_ == 1 || job.count <= job.grain) return body(0, job.count, 0);
 
-  const std::lock_guard turn(callers_);
-  const std::int64_t grains = job.count / job.grain + (job.count % job.grain != 0);
-  job.workers = static_cast<int>(std::min<std::int64_t>(size_, grains));
+  std::unique_lock turn(callers_, std::defer_lock);
+  if (loop_record) turn.lock();
+  const std::int64_t piece = (grains_of(job) / pieces_alone + 1) * job.grain;
+  std::int64_t begin = 0;
+  while (!turn && job.count - begin > piece && !turn.try_lock()) {
+    body(begin, begin + piece, 0);
+    begin += piece;
+  }
+  if (!turn) return body(begin, job.count, 0);
+  const auto rest = [&](std::int64_t from, std::int64_t to, int worker) { body(begin + from, begin + to, worker); };
+  const Body left = rest;
+  if (begin > 0) job.body = &left, job.count -= begin;
+  share(job);
+}
+
+/// By a caller that has the turn.
+void ThreadPool::share(Job job) {
+  job.workers = static_cast<int>(std::min<std::int64_t>(size_, grains_of(job)));
   job.record = loop_record;
   for (int worker = 0; job.piece > 0 && worker < job.workers; ++worker) {
     const Range range = range_of(job, worker);

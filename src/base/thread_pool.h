@@ -18,7 +18,7 @@
 
 namespace rlx {
 
-/// Persistent threads that run one loop at a time. The thread that calls works too, as worker 0, so a pool of 1 starts no thread.
+/// Persistent threads that share one loop at a time. The thread that calls works too, as worker 0, so a pool of 1 starts no thread.
 ///
 /// A worker that has not begun its part when the caller is done with its own finds the caller at it: nobody waits for a thread that has no
 /// CPU, only for one that lost it midway. Idle workers spin for some hundreds of microseconds, so that loops that follow each other closely
@@ -51,7 +51,7 @@ class ThreadPool {
   /// under the same number at a time, so that it can index scratch memory.
   ///
   /// A loop of at most one grain, and a loop started inside a shared one, run inline on their caller. Shared loops of different threads
-  /// take turns.
+  /// take turns: who finds another at it begins alone, as worker 0, and shares what is left once the other has ended.
   /// When bodies throw, the loop still ends on all workers, and the exception of the lowest worker is rethrown here.
   /// Throws Error for a negative count or a grain below 1.
   void parallel_for(std::int64_t count, std::int64_t grain, Body body);
@@ -96,8 +96,10 @@ class ThreadPool {
 
   void work(int worker);
   bool begin_part(int worker, std::uint64_t loop);
+  static std::int64_t grains_of(const Job& job);
   static Range range_of(const Job& job, int worker);
   void run(Job job);
+  void share(Job job);
   void run_part(int worker) noexcept;
   void run_body(const Job& job, int worker);
   std::optional<Range> next_piece(const Job& job, int worker);

@@ -145,6 +145,49 @@ TEST(ThreadPool, TakesLoopsFromManyThreads) {
   EXPECT_EQ(sum.load(), 4 * 200 * 50);
 }
 
+/// A loop of another thread holds the workers until the caller's loops are done: they need no turn.
+TEST(ThreadPool, ACallerWhoseTurnHasNotComeWorksAlone) {
+  ThreadPool pool(2);
+  std::atomic<bool> begun = false, ends = false;
+  std::thread other([&] {
+    pool.parallel_for(2, 1, [&](std::int64_t, std::int64_t, int) {
+      begun = true;
+      while (!ends) std::this_thread::yield();
+    });
+  });
+  while (!begun) std::this_thread::yield();
+  const std::vector<int> once(1001, 1);
+  for (std::int64_t grain : {1, 3, 64, 600}) EXPECT_EQ(visits(pool, 1001, grain), once);
+  ends = true;
+  other.join();
+}
+
+TEST(ThreadPool, ACallerThatBeganAloneSharesWhatIsLeft) {
+  ThreadPool pool(2);
+  std::atomic<bool> begun = false, ends = false, other_ended = false, together = false;
+  std::thread other([&] {
+    pool.parallel_for(2, 1, [&](std::int64_t, std::int64_t, int) {
+      begun = true;
+      while (!ends) std::this_thread::yield();
+    });
+    other_ended = true;
+  });
+  while (!begun) std::this_thread::yield();
+  std::vector<std::atomic<int>> visited(1000);
+  const auto caller = std::this_thread::get_id();
+  pool.parallel_for(1000, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+    for (std::int64_t i = begin; i < end; ++i) ++visited[static_cast<std::size_t>(i)];
+    ends = true;
+    while (!other_ended) std::this_thread::yield();
+    if (begin > 0 && worker == 0)  // the caller's share of the rest: it ends when the worker has come to the other
+      while (!together) std::this_thread::yield();
+    if (std::this_thread::get_id() != caller) together = true;
+  });
+  EXPECT_TRUE(together);
+  for (const std::atomic<int>& visit : visited) EXPECT_EQ(visit, 1);
+  other.join();
+}
+
 TEST(ThreadPool, RethrowsTheExceptionOfTheLowestWorkerAndStaysUsable) {
   ThreadPool pool(3);
   for (int repeat = 0; repeat < 20; ++repeat) {
