@@ -229,35 +229,36 @@ struct FftCode {
     b = __builtin_shufflevector(a, b, ((i & distance) == 0 ? i + distance : lanes + i)...);
     a = x;
   }
-  template <int distance = lanes / 2>
+  /// Of `count` vectors; where those are fewer than the lanes, each part of so many lanes for itself.
+  template <int count = lanes, int distance = count / 2>
   [[gnu::always_inline]] static void transpose(Vector* x) {
     if constexpr (distance > 0) {
 #pragma GCC unroll 16
-      for (int i = 0; i < lanes; ++i)
+      for (int i = 0; i < count; ++i)
         if ((i & distance) == 0) exchange<distance>(x[i], x[i + distance], Sequence());
-      transpose<distance / 2>(x);
+      transpose<count, distance / 2>(x);
     }
   }
+
+  // Lines are often 4 KiB apart, so that the first-level cache has no place for a vector of each: every one is read, or written, once. The
+  // lower half of a vector's lanes is of one line then, and the upper of the line that is half the lanes further.
+  static constexpr int half = lanes / 2;
 
   static void gather(const FftMatrix<T>& from, std::int64_t rows, std::int64_t lines, T* block) {
     const int re = from.swapped ? lanes : 0, im = lanes - re;
     std::int64_t row = 0;
     if (lines == lanes && from.row_stride == 1) {
-      for (; row + lanes <= rows; row += lanes) {
+      for (; row + half <= rows; row += half) {
         const T* at = from.data + 2 * row;
-        Vector x[lanes];
+        Vector x[half], y[half];
 #pragma GCC unroll 16
-        for (int l = 0; l < lanes; ++l)
-          x[l] = even_elements(load(at + 2 * l * from.lane_stride), load(at + 2 * l * from.lane_stride + lanes), Sequence());
-        transpose(x);
+        for (int l = 0; l < half; ++l) {
+          const Vector low = load(at + 2 * l * from.lane_stride), high = load(at + 2 * (l + half) * from.lane_stride);
+          x[l] = even_elements(low, high, Sequence()), y[l] = odd_elements(low, high, Sequence());
+        }
+        transpose<half>(x), transpose<half>(y);
 #pragma GCC unroll 16
-        for (int l = 0; l < lanes; ++l) store(block + (row + l) * 2 * lanes + re, x[l]);
-#pragma GCC unroll 16
-        for (int l = 0; l < lanes; ++l)
-          x[l] = odd_elements(load(at + 2 * l * from.lane_stride), load(at + 2 * l * from.lane_stride + lanes), Sequence());
-        transpose(x);
-#pragma GCC unroll 16
-        for (int l = 0; l < lanes; ++l) store(block + (row + l) * 2 * lanes + im, x[l]);
+        for (int r = 0; r < half; ++r) store(block + (row + r) * 2 * lanes + re, x[r]), store(block + (row + r) * 2 * lanes + im, y[r]);
       }
     }
     for (; row < rows; ++row) {
@@ -275,17 +276,20 @@ struct FftCode {
     const int re = to.swapped ? lanes : 0, im = lanes - re;
     std::int64_t row = 0;
     if (lines == lanes && to.row_stride == 1) {
-      for (; row + lanes <= rows; row += lanes) {
-        // Pairs of lines: each half of the lanes is kept until the other is there.
-        Vector x[lanes], y[lanes];
+      for (; row + half <= rows; row += half) {
+        Vector x[half], y[half];
 #pragma GCC unroll 16
-        for (int l = 0; l < lanes; ++l) x[l] = load(block + (row + l) * 2 * lanes + re) * scale;
-        transpose(x);
+        for (int r = 0; r < half; ++r) {
+          const T* at = block + (row + r) * 2 * lanes;
+          x[r] = load(at + re) * scale, y[r] = load(at + im) * scale;
+        }
+        transpose<half>(x), transpose<half>(y);
+        T* at = to.data + 2 * row;
 #pragma GCC unroll 16
-        for (int l = 0; l < lanes; ++l) y[l] = load(block + (row + l) * 2 * lanes + im) * scale;
-        transpose(y);
-#pragma GCC unroll 16
-        for (int l = 0; l < lanes; ++l) store_pairs(to.data + 2 * (row + l * to.lane_stride), {x[l], y[l]});
+        for (int l = 0; l < half; ++l) {
+          store(at + 2 * l * to.lane_stride, in_turn<0>(x[l], y[l], Sequence()));
+          store(at + 2 * (l + half) * to.lane_stride, in_turn<half>(x[l], y[l], Sequence()));
+        }
       }
     }
     for (; row < rows; ++row) {
