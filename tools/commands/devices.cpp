@@ -19,6 +19,7 @@ void print_figures(const DeviceFigures& figures) {
     if (figures.upload > 0) fmt::print(", {:.1f} GB/s to it, {:.1f} GB/s from it", figures.upload / giga, figures.download / giga);
     fmt::print("\n");
   }
+  if (figures.arithmetic == 0) return fmt::print("    {:.1f} us an op\n", figures.step / micro);  // takes whole graphs
   fmt::print("    kernels of RLX: products of");
   std::string_view comma;
   for (const auto& [arithmetic, rate] : figures.products)
