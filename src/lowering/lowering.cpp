@@ -174,7 +174,7 @@ Program Lowering::program() {
     const auto root = [&](ValueId v) { return result.root(v); };
     std::set<ValueId> outputs;
     for (const auto& [name, value] : graph_.outputs()) outputs.insert(root(value.id()));
-    units = merge_outputs(graph_, std::move(units), draft_.stored_test(), root, outputs, draft_.target.caps.most_buffers);
+    units = merge_outputs(graph_, std::move(units), draft_.stored_test(), root, outputs, draft_.target.caps);
   }
   for (Unit& unit : units) result.launches.push_back(unit.outputs ? kernel_launch(std::move(*unit.outputs)) : std::move(unit.launch));
   lower_regions(result);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel/lanes.h"
+#include "kernel/product_block.h"
 #include "passes/cut.h"
 #include "passes/run_invariant.h"
 
@@ -108,13 +109,8 @@ namespace {
 class Merger {
  public:
   Merger(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored, const std::function<ValueId(ValueId)>& root,
-         int most_buffers)
-      : graph_(graph),
-        units_(std::move(units)),
-        is_stored_(is_stored),
-        root_(root),
-        most_buffers_(static_cast<std::size_t>(most_buffers)),
-        invariant_(run_invariant_nodes(graph)) {
+         const Caps& caps)
+      : graph_(graph), units_(std::move(units)), is_stored_(is_stored), root_(root), caps_(caps), invariant_(run_invariant_nodes(graph)) {
     // What is the same in every run is there before anything else runs, and so need not keep a kernel that reads it from moving.
     std::ranges::stable_partition(units_, [&](const Unit& unit) { return is_invariant(writes(unit)); });
     for (std::size_t k = 0; k < units_.size(); ++k)
@@ -160,11 +156,11 @@ class Merger {
     if (of_rows && !fit_by_rows(first, second)) return false;
     if (is_invariant(first.values) != is_invariant(second.values)) return false;  // one of them is computed once for all runs
     if (first.values.size() >= most_outputs || length(first.kernel) + length(second.kernel) > longest_kernel) return false;
-    if (!share_memory(first, second)) return false;
+    if (!share_memory(first, second) || (is_block(first.kernel) && is_block(second.kernel))) return false;
     std::vector<ValueId> values = first.values;
     values.insert(values.end(), second.values.begin(), second.values.end());
     auto merged = build_outputs(graph_, std::move(values), is_stored_);
-    if (!merged || merged->kernel.buffers.size() > most_buffers_ || reads_its_results(*merged) ||
+    if (!merged || merged->kernel.buffers.size() > static_cast<std::size_t>(caps_.most_buffers) || reads_its_results(*merged) ||
         (of_rows && !reduces_rows(merged->kernel)))
       return false;
     for (const Recompute& r : recomputation(merged->kernel, graph_))
@@ -172,6 +168,12 @@ class Merger {
     for (ValueId v : second.values) written_by_[v] = t;
     units_[t].outputs = std::move(merged);
     return true;
+  }
+  /// Whether threads compute blocks of its sums, of which both, in the registers of one, would have fewer rows than the memory needs.
+  bool is_block(const Kernel& kernel) const {
+    if (!caps_.schedule.lanes || !caps_.schedule.products) return false;
+    const auto block = product_block(kernel, free_variables(kernel), caps_.schedule.vector);
+    return block && block->rows > 1;
   }
   /// Whether one has an element for each row of the other, which a kernel keeps while it goes over the row twice.
   bool fit_by_rows(const OutputKernel& first, const OutputKernel& second) const {
@@ -232,7 +234,7 @@ class Merger {
   std::vector<Unit> units_;
   const Puller::IsStored& is_stored_;
   const std::function<ValueId(ValueId)>& root_;
-  const std::size_t most_buffers_;
+  const Caps& caps_;
   std::vector<bool> invariant_;
   std::map<ValueId, std::size_t> written_by_;
 };
@@ -240,8 +242,8 @@ class Merger {
 }  // namespace
 
 std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
-                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs, int most_buffers) {
-  return Merger(graph, std::move(units), is_stored, root, most_buffers).run(outputs);
+                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs, const Caps& caps) {
+  return Merger(graph, std::move(units), is_stored, root, caps).run(outputs);
 }
 
 }  // namespace rlx

@@ -3,6 +3,7 @@
 
 #include "kernel/pull.h"
 #include "lowering/program.h"
+#include "lowering/target.h"
 
 namespace rlx {
 
@@ -35,10 +36,10 @@ struct Unit {
 };
 
 /// Merges kernels over one shape, or over a shape and its rows, that read the same memory, so that it is read once: the later one moves to
-/// the place of the earlier. What is the same in every run stays apart from what is not, and no kernel gets more than `most_buffers`.
-/// `root` gives the stored value behind a view. A value that then nobody reads from memory is only stored if it is one of `outputs`, the
-/// roots of the graph's.
+/// the place of the earlier. What is the same in every run stays apart from what is not, products of which threads compute blocks stay
+/// apart too, and no kernel gets more buffers than the target's. `root` gives the stored value behind a view. A value that then nobody
+/// reads from memory is only stored if it is one of `outputs`, the roots of the graph's.
 std::vector<Unit> merge_outputs(const Graph& graph, std::vector<Unit> units, const Puller::IsStored& is_stored,
-                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs, int most_buffers);
+                                const std::function<ValueId(ValueId)>& root, const std::set<ValueId>& outputs, const Caps& caps);
 
 }  // namespace rlx

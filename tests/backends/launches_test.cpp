@@ -67,6 +67,20 @@ TEST(Launches, AGeneratedProductIsNotRepeatedInsideAnother) {
   EXPECT_EQ(lower(primitives, cpu::target_of(cpu::cpu_level(), false)).launches.size(), 2u);
 }
 
+/// As a device's threads compute blocks of them, in registers that three products would share. Of one row, each weight is used once.
+TEST(Launches, ProductsOfManyRowsStayApartOnDevices) {
+  for (const auto& [rows, kernels] : {std::pair<Dim, std::size_t>(Dim::symbol("B", 64), 3), {Dim(1), 1}}) {
+    Graph graph;
+    const Value x = graph.input("x", {rows, 384}, f32);
+    for (const char* name : {"q", "k", "v"}) graph.output(name, matmul(x, graph.param(std::string("w") + name, {384, 384}, f32)) + 1);
+    TargetDevice target = cpu::target_of(cpu::cpu_level(), false);
+    target.caps.schedule = {.lanes = true, .vector = 16};
+    target.print = [](const Kernel&, const Caps&) { return KernelText(); };
+    const Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), target);
+    EXPECT_EQ(program.launches.size(), kernels) << rows.to_string();
+  }
+}
+
 TEST(Launches, ARowLayerIsOneKernel) {
   for (const auto& [name, layer] : row_layers()) EXPECT_EQ(launches(rows(layer)), 1u) << name;
 }
