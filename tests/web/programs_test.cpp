@@ -1,5 +1,6 @@
 // Graphs in a browser: numbers, sizes, states, and what WebGPU's standard asks of bindings.
 #include "rlx/ops.h"
+#include "rlx/session.h"
 #include "web/browser.h"
 
 namespace rlx::test {
@@ -9,6 +10,23 @@ class ProgramsInBrowser : public BrowserTest {
  protected:
   static Array floats(std::vector<std::int64_t> shape, const std::vector<float>& values) {
     return Array::of<float>(std::move(shape), values);
+  }
+
+  /// That a browser gives what the CPU gives, to a distance of each element.
+  void expect_as_here(const SavedGraph& saved, const std::vector<Arrays>& feeds, double most = 0) {
+    const std::size_t number = add(saved, feeds);
+    run_all();
+    const auto runs = results(number);
+    ASSERT_EQ(runs.size(), feeds.size());
+    Executable here = Session().compile(saved.graph);
+    for (const auto& [name, value] : saved.weights) here.set_param(name, value);
+    for (std::size_t i = 0; i < feeds.size(); ++i)
+      for (const auto& [name, wanted] : here.run({feeds[i].begin(), feeds[i].end()})) {
+        const Array& seen = runs[i].at(name);
+        ASSERT_EQ(seen.shape(), wanted.shape()) << name;
+        for (std::int64_t k = 0; k < wanted.size(); ++k)
+          EXPECT_NEAR(seen.get_double(k), wanted.get_double(k), most) << name << ' ' << k << " of run " << i;
+      }
   }
 };
 
@@ -67,6 +85,76 @@ TEST_F(ProgramsInBrowser, OneMemoryReadTwiceAndManyBuffers) {
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].at("all"), floats({3}, {12, 13, 14}));
   EXPECT_EQ(runs[0].at("pairs"), floats({6}, {7, 7, 7, 7, 7, 7}));
+}
+
+/// Slices of three bytes and of three halves do not lie on words; the carry swaps its parts, and one is a result before it changes.
+TEST_F(ProgramsInBrowser, ScansReadAndWriteSlices) {
+  Graph graph("scan");
+  const Dim n = Dim::symbol("N", 6);
+  const Value a = graph.input("a", {3}, f32), b = graph.input("b", {3}, f32);
+  const Value bytes = graph.input("bytes", {n, 3}, u8), halves = graph.input("halves", {n, 3}, bf16);
+  const Value factor = graph.param("factor", {}, f32);
+  for (const bool reverse : {false, true}) {
+    const Values y = scan(
+        [&](const Values& carry, const Values& x) {
+          return std::pair{Values{carry[1], carry[0] * factor + cast(x[0], f32)},
+                           Values{x[0] + x[0], carry[0], cast(x[1], f32) + 1.0f, x[1]}};
+        },
+        {a, b}, {bytes, halves}, {}, reverse);
+    for (std::size_t i = 0; i < y.size(); ++i) graph.output(fmt::format("{}{}", reverse ? "back" : "y", i), y[i]);
+  }
+  const auto feed = [&](std::int64_t length) {
+    Array of_bytes(u8, {length, 3}), of_halves(bf16, {length, 3});
+    for (std::int64_t i = 0; i < length * 3; ++i) of_bytes.set_int(i, 7 * i % 100), of_halves.set_double(i, 0.5 * static_cast<double>(i));
+    return Arrays{{"a", floats({3}, {1, 2, 3})}, {"b", floats({3}, {4, 5, 6})}, {"bytes", of_bytes}, {"halves", of_halves}};
+  };
+  expect_as_here({graph, {{"factor", floats({}, {2})}}}, {feed(5), feed(1), feed(6)});
+}
+
+TEST_F(ProgramsInBrowser, TheHostReadsPredicatesAlone) {
+  Graph graph("choices");
+  const Value x = graph.input("x", {4}, f32), count = graph.input("count", {}, i32), w = graph.param("w", {4}, f32);
+  const Values looped = while_loop([&](const Values& v) { return lt(v[0], count); },
+                                   [&](const Values& v) { return Values{v[0] + 1, v[2] * w, v[1] + 1.0f}; }, {scalar(count, 0, i32), x, x});
+  graph.output("steps", looped[0]);
+  graph.output("first", looped[1]);
+  graph.output("second", looped[2]);
+  const Value chosen =
+      switch_case(count, {x, x},
+                  {[&](const Values& v) { return Values{v[0] + v[1]}; }, [&](const Values& v) { return Values{v[0] * w}; },
+                   [](const Values& v) {
+                     return scan([](const Values& c, const Values& each) { return std::pair{Values{c[0] + sum(each[0], {0})}, Values{}}; },
+                                 {v[0]}, {reshape(v[1], {2, 2})});
+                   }})[0];
+  graph.output("chosen", chosen);
+  const auto feed = [&](std::int32_t count) {
+    return Arrays{{"x", floats({4}, {1, 2, 3, 4})}, {"count", Array::of<std::int32_t>({}, std::vector{count})}};
+  };
+  expect_as_here({graph, {{"w", floats({4}, {2, 3, -1, 0.5f})}}}, {feed(0), feed(1), feed(2), feed(5)});
+}
+
+TEST_F(ProgramsInBrowser, RecurrentLayers) {
+  Graph graph("recurrent");
+  const Dim n = Dim::symbol("N", 5);
+  const Value x = graph.input("x", {2, n, 3}, f32);
+  Arrays weights;
+  const auto param = [&](const std::string& name, std::vector<std::int64_t> shape) {
+    Array array(f32, shape);
+    for (std::int64_t i = 0; i < array.size(); ++i) array.set_double(i, 0.1 * static_cast<double>((i * 7 + std::ssize(name)) % 11) - 0.5);
+    weights.emplace(name, array);
+    return graph.param(name, Dims(shape.begin(), shape.end()), f32);
+  };
+  const Values l = lstm(x, {param("w0", {8, 3}), param("u0", {8, 2}), param("w0r", {8, 3}), param("u0r", {8, 2})}, true);
+  const Values g = gru(l[0], {param("w1", {6, 4}), param("u1", {6, 2}), param("b1", {6}), param("c1", {6})});
+  graph.output("y", g[0]);
+  graph.output("h", g[1]);
+  graph.output("c", l[2]);
+  const auto feed = [&](std::int64_t length) {
+    Array values(f32, {2, length, 3});
+    for (std::int64_t i = 0; i < values.size(); ++i) values.set_double(i, 0.3 * static_cast<double>(i % 7) - 1);
+    return Arrays{{"x", values}};
+  };
+  expect_as_here({graph, weights}, {feed(5), feed(2)}, 1e-5);
 }
 
 TEST_F(ProgramsInBrowser, WithoutWebGpuThereIsASentence) {

@@ -44,15 +44,68 @@ function bindSymbols(program, shapes) {
   return values;
 }
 
-/** Launches for some sizes, with their memory. */
+/** Commands on their way to the device. */
+class Stream {
+  constructor(device) { this.device = device; }
+
+  get encoder() { return this.open ??= this.device.createCommandEncoder(); }
+  endPass() {
+    this.pass?.end();
+    this.pass = undefined;
+  }
+
+  launch({ kernel, group, x, y }) {
+    this.pass ??= this.encoder.beginComputePass();
+    this.pass.setPipeline(kernel.pipeline);
+    this.pass.setBindGroup(0, group);
+    this.pass.dispatchWorkgroups(x, y);
+  }
+  copy({ from, fromByte, to, toByte, bytes }) {
+    this.endPass();
+    this.encoder.copyBufferToBuffer(from, fromByte, to, toByte, bytes);
+  }
+  submit() {
+    this.endPass();
+    if (this.open) this.device.queue.submit([this.open.finish()]);
+    this.open = undefined;
+  }
+
+  /** A copy of a buffer that the host can read once it is submitted. */
+  staged(from) {
+    const to = this.device.createBuffer({ size: from.size, usage: usage.MAP_READ | usage.COPY_DST });
+    this.copy({ from, fromByte: 0, to, toByte: 0, bytes: from.size });
+    return to;
+  }
+  async bytesOf(staged, bytes) {
+    await staged.mapAsync(GPUMapMode.READ);
+    const read = staged.getMappedRange().slice(0, bytes);
+    staged.destroy();
+    return read;
+  }
+}
+
+/** The kernel that moves slices which do not lie on words: of each word of the target it keeps what is beside the slice. */
+const mover = `@group(0) @binding(0) var<uniform> t: vec4u;
+@group(0) @binding(1) var<storage, read_write> a: array<u32>;
+@group(0) @binding(2) var<storage, read_write> b: array<u32>;
+@compute @workgroup_size(64) fn moved(@builtin(global_invocation_id) id: vec3u) {
+  let w = t.y / 4 + id.x + id.y * t.w;
+  if (w * 4 >= t.y + t.z) { return; }
+  for (var k = 0u; k < 4; k++) {
+    let at = w * 4 + k - t.y;
+    if (at < t.z) { b[w] = insertBits(b[w], a[(at + t.x) / 4] >> ((at + t.x) % 4 * 8), k * 8, 8); }
+  }
+}`;
+
+/** Launches of a program, or of one of its regions, for some sizes, with their memory. `given`: buffers that are there, by slot. */
 class Plan {
-  constructor(program, values, launches, buffers) {
+  constructor(program, part, values, launches, given) {
     this.program = program;
+    this.part = part;
     this.values = values;
-    this.own = [];  // buffers to be let go with it
-    this.beside = new Map();  // copies of states
-    this.commands = [];  // a launch, or a copy between buffers
-    this.slots = this.place(launches, buffers);
+    this.own = [];  // buffers and plans to be let go with it
+    this.commands = [];  // launches, copies between buffers, plans of regions, choices
+    this.slots = this.place(launches, given);
     this.addTables();
   }
 
@@ -66,8 +119,8 @@ class Plan {
   }
 
   /** Chooses memory for all slots, and notes what the launches do. Blocks whose lives do not meet share it. */
-  place(launches, buffers) {
-    const { slots } = this.program.description, free = [], placed = [], at = [];
+  place(launches, given) {
+    const { slots } = this.part, free = [], placed = [], at = [];
     const take = (bytes) => {
       free.sort((a, b) => a.bytes - b.bytes);
       const fits = free.findIndex((piece) => piece.bytes >= bytes);
@@ -77,33 +130,34 @@ class Plan {
     };
     const pending = launches.flatMap(({ launch, step }) => {
       slots.forEach((slot, s) => { if (slot.first === step) at[s] = take(this.bytes(slot)); });
-      const calls = launch.kernels.map((call) => this.prepare(call, take, free));
+      const calls = launch.kernels?.map((call) => this.prepare(call, given, take, free)) ?? [launch];
       slots.forEach((slot, s) => { if (slot.last === step) free.push(at[s]); });
       return calls;
     });
     slots.forEach((slot, s) => {
-      if (buffers[s]) placed[s] = buffers[s];
+      if (given[s]) placed[s] = given[s];
       else if (at[s]) placed[s] = at[s].buffer ??= this.buffer(at[s].bytes);
       else if (slot.place === "output" || slot.place === "input") placed[s] = this.buffer(this.bytes(slot));
     });
-    for (const call of pending) if (call) this.note(call, placed);
+    for (const call of pending) if (call) call.control ? this.noteControl(call, placed) : this.note(call, placed);
     return placed;
   }
 
   /** A launch whose buffers are not made yet; nothing where it has nothing to do. */
-  prepare(call, take, free) {
+  prepare(call, given, take, free) {
     if (call.only && (this.size(call.only[0]) < call.only[1] || this.size(call.only[0]) > call.only[2])) return undefined;
     const positions = call.grid.reduce((product, [extent, run]) => product * Math.ceil(this.size(extent) / run), 1);
     if (!positions) return undefined;
     const kernel = this.program.kernels[call.kernel], moved = [];
     const move = (b, piece, to, bytes) => moved.push({ b, piece, to, bytes });
-    const seen = new Map(call.buffers.map(([slot], b) => [slot, b]).filter(([, b]) => kernel.writes[b]));
+    const memoryOf = (slot) => given[slot] ?? slot;
+    const seen = new Map(call.buffers.map(([slot], b) => [memoryOf(slot), b]).filter(([, b]) => kernel.writes[b]));
     const together = [];
     call.buffers.forEach(([slot, first], b) => {
-      const memory = this.program.description.slots[slot], bytes = this.bytes(memory);
+      const memory = memoryOf(slot), bytes = this.bytes(this.part.slots[slot]);
       if (kernel.gathered?.[b] != null) return together.push({ b, first, bytes: this.size(kernel.gathered[b]) * kernel.element_bytes[b] });
-      if (!seen.has(slot)) seen.set(slot, b);
-      else if (seen.get(slot) !== b) move(b, take(bytes), 0, bytes);  // WebGPU binds no memory twice where it may be written
+      if (!seen.has(memory)) seen.set(memory, b);
+      else if (seen.get(memory) !== b) move(b, take(bytes), 0, bytes);  // WebGPU binds no memory twice where it may be written
     });
     if (together.length) {
       const ends = [0];
@@ -125,9 +179,76 @@ class Plan {
       if (isGathered) gathered = target, bound[b] = undefined, firsts[b] = to / kernel.element_bytes[b];
       else bound[b] = target;
     }
+    this.add(kernel, [...bound.filter(Boolean), ...(gathered ? [gathered] : [])], positions, () => [0, positions, ...firsts, ...this.values]);
+  }
+
+  add(kernel, buffers, positions, table) {
     const groups = Math.ceil(positions / lanes), x = Math.min(groups, mostGroups);
-    const table = [0, positions, ...firsts, ...this.values];
-    this.commands.push({ kernel, buffers: [...bound.filter(Boolean), ...(gathered ? [gathered] : [])], table, x, y: Math.ceil(groups / x) });
+    this.commands.push({ kernel, buffers, table: table(x * lanes), x, y: Math.ceil(groups / x) });
+  }
+
+  /** Regions run on the device: a scan as its steps one by one; of cond and while the host reads the predicate. */
+  noteControl({ control, operands, results, regions, carries, scanned, length, reverse }, placed) {
+    const given = operands.map((slot) => placed[slot]), made = results.map((slot) => placed[slot]);
+    const bytes = results.map((slot) => this.bytes(this.part.slots[slot]));
+    if (control === "cond") {
+      const [then, otherwise] = regions.map((region) => {
+        const plan = this.inner(region, given.slice(1));
+        return [plan, ...plan.results.map((from, i) => whole(from, made[i], bytes[i]))];
+      });
+      this.commands.push({ first: [], predicate: given[0], then, otherwise });
+      return;
+    }
+    const carry = made.slice(0, carries), rest = given.slice(carries);
+    carry.forEach((to, i) => this.commands.push(whole(given[i], to, bytes[i])));
+    if (control === "while") {
+      const [condition, step] = regions.map((region) => this.inner(region, [...carry, ...rest]));
+      const next = this.moves(step.results.map((from, i) => whole(from, carry[i], bytes[i])));
+      this.commands.push({ first: [condition], predicate: condition.results[0], then: [step, ...next], otherwise: [], again: true });
+      return;
+    }
+    const region = this.program.description.regions[regions[0]], steps = this.size(length);
+    const sliceBytes = (slot) => this.size(region.slots[slot].elements) * region.slots[slot].bits / 8;
+    const slices = operands.slice(carries, carries + scanned).map((_, i) => {
+      const size = sliceBytes(region.slots.findIndex(({ place, input }) => place === "input" && input === carries + i));
+      return { from: rest[i], to: this.buffer(roundUp(size, 4)), size };
+    });
+    const step = this.inner(regions[0], [...carry, ...slices.map(({ to }) => to), ...rest.slice(scanned)]);
+    const next = this.moves(carry.map((to, i) => whole(step.results[i], to, bytes[i])));
+    for (let n = 0; n < steps; ++n) {
+      const at = reverse ? steps - 1 - n : n;
+      for (const { from, to, size } of slices) this.move(from, at * size, to, 0, size);
+      this.commands.push(step);
+      for (let r = carries; r < made.length; ++r) {
+        const size = sliceBytes(region.outputs[r]);
+        this.move(step.results[r], 0, made[r], at * size, size);
+      }
+      this.commands.push(...next);
+    }
+  }
+
+  /** The plan of a region on these operands. */
+  inner(number, operands) {
+    const region = this.program.description.regions[number];
+    const given = region.slots.map(({ place, input }, s) => place === "input" ? operands[input] : region.buffers[s]);
+    const plan = new Plan(this.program, region, this.values, region.launches.map((launch, step) => ({ launch, step })), given);
+    this.own.push(plan);
+    return plan;
+  }
+  get results() { return this.part.outputs.map((slot) => this.slots[slot]); }
+
+  /** Copies that seem to be made at one time: what one of them writes and another reads goes by way of a copy. */
+  moves(copies) {
+    const needed = copies.filter(({ from, to }) => from !== to), written = new Set(needed.map(({ to }) => to)), before = new Map();
+    for (const { from, bytes } of needed)
+      if (written.has(from) && !before.has(from)) before.set(from, whole(from, this.buffer(bytes), bytes));
+    return [...before.values(), ...needed.map((copy) => ({ ...copy, from: before.get(copy.from)?.to ?? copy.from }))];
+  }
+
+  move(from, fromByte, to, toByte, bytes) {
+    if (!bytes) return;
+    if ([fromByte, toByte, bytes].every((number) => number % 4 === 0)) this.commands.push({ from, fromByte, to, toByte, bytes });
+    else this.add(this.program.mover, [from, to], Math.ceil((toByte % 4 + bytes) / 4), (row) => [fromByte, toByte, bytes, row]);
   }
 
   /** The tables of sizes of all launches in one buffer, and what each launch binds. */
@@ -154,22 +275,26 @@ class Plan {
     this.device.queue.writeBuffer(tables, 0, words);
   }
 
-  encode(encoder) {
-    let pass;
-    const end = () => { pass?.end(); pass = undefined; };
-    for (const command of this.commands) {
-      if (command.kernel) {
-        pass ??= encoder.beginComputePass();
-        pass.setPipeline(command.kernel.pipeline);
-        pass.setBindGroup(0, command.group);
-        pass.dispatchWorkgroups(command.x, command.y);
-      } else {
-        end();
-        encoder.copyBufferToBuffer(command.from, command.fromByte, command.to, command.toByte, command.bytes);
-      }
+  /** Puts all of it there, or these commands. */
+  async encode(stream, commands = this.commands) {
+    for (const command of commands) {
+      if (command instanceof Plan) await command.encode(stream);
+      else if (command.kernel) stream.launch(command);
+      else if (command.to) stream.copy(command);
+      else while (await this.encodeChoice(stream, command));
     }
-    end();
   }
 
-  letGo() { for (const buffer of this.own) buffer.destroy(); }
+  /** Whether the choice is to be made again. */
+  async encodeChoice(stream, { first, predicate, then, otherwise, again }) {
+    await this.encode(stream, first);
+    const staged = stream.staged(predicate);
+    stream.submit();
+    const holds = new Uint8Array(await stream.bytesOf(staged))[0];
+    await this.encode(stream, holds ? then : otherwise);
+    return again && holds;
+  }
+
+  destroy() { for (const each of this.own) each.destroy(); }
 }
+const whole = (from, to, bytes) => ({ from, fromByte: 0, to, toByte: 0, bytes });

@@ -25,12 +25,13 @@ export class Program {
   /** `folder`: where the files lie, ending in "/". `progress`: called with the part of the weights that is there, 0 to 1. */
   static async load(folder = "./", { device, progress = () => {} } = {}) {
     const description = await (await fetched(folder + "program.json")).json();
-    if (description.format !== "rlx web program" || description.version !== 1)
-      throw new Error(`${folder}program.json: it is no program of version 1`);
+    if (description.format !== "rlx web program" || description.version !== 2)
+      throw new Error(`${folder}program.json: it is no program of version 2`);
     const bounds = description.symbols.map(({ bound }) => bound);
     const largest = (slots) => Math.max(0, ...slots.map(({ elements, bits }) => roundUp(sizeOf(elements, bounds) * bits / 8, 4)));
-    const fixed = description.slots.filter(({ elements }) => typeof elements === "number");
-    const program = new Program(description, device ?? await openDevice(largest(fixed), largest(description.slots)));
+    const slots = [description, ...description.regions].flatMap((part) => part.slots);
+    const fixed = slots.filter(({ elements }) => typeof elements === "number");
+    const program = new Program(description, device ?? await openDevice(largest(fixed), largest(slots)));
     await program.checked(async () => {
       await program.loadKernels(await (await fetched(folder + "kernels.wgsl")).text());
       if (description.weight_bytes) await program.loadWeights((await fetched(folder + "weights.bin")).body.getReader(), progress);
@@ -44,17 +45,19 @@ export class Program {
     this.device = device;
     this.plans = new Map();
     this.turn = Promise.resolve();
-    this.buffers = description.slots.map((slot) => this.isKept(slot) ? this.zeros(slot) : undefined);
+    for (const part of this.parts) part.buffers = part.slots.map((slot) => this.isKept(slot) ? this.zeros(slot) : undefined);
     device.lost.then(({ message }) => { this.lost = new Error(`The GPU was lost: ${message}`); });
   }
 
+  get parts() { return [this.description, ...this.description.regions]; }
   get symbols() { return this.description.symbols; }
   get inputs() { return this.description.inputs; }
   get outputs() { return this.description.outputs; }
 
   isKept(slot) {
-    return slot.from !== undefined || slot.place === "prepared" || (slot.place === "input" && this.inputs[slot.input].kind === "state");
+    return slot.from !== undefined || slot.place === "prepared" || this.isState(slot);
   }
+  isState(slot) { return this.description.slots.includes(slot) && slot.place === "input" && this.inputs[slot.input].kind === "state"; }
   zeros(slot) {
     const size = Math.max(roundUp(slot.elements * slot.bits / 8, 4), 4);
     return this.device.createBuffer({ size, usage: usage.STORAGE | usage.COPY_SRC | usage.COPY_DST });
@@ -83,22 +86,25 @@ export class Program {
       }));
       return layouts.get(buffers);
     };
-    this.kernels = await Promise.all(this.description.kernels.map(async (kernel) => {
-      const gathered = (kernel.gathered ?? []).filter((elements) => elements != null).length;
-      const bound = layout(kernel.writes.length - Math.max(gathered - 1, 0)), [from, length] = kernel.text;
-      const module = this.device.createShaderModule({ code: text.substr(from, length) });
+    const load = async (kernel, code, buffers) => {
+      const bound = layout(buffers), module = this.device.createShaderModule({ code });
       for (const { type, lineNum, message } of (await module.getCompilationInfo()).messages)
         if (type === "error") throw new Error(`kernel ${kernel.name}, line ${lineNum}: ${message}`);
       const pipeline = await this.device.createComputePipelineAsync({
         layout: this.device.createPipelineLayout({ bindGroupLayouts: [bound] }), compute: { module, entryPoint: kernel.name },
       });
       return { ...kernel, layout: bound, pipeline };
+    };
+    this.kernels = await Promise.all(this.description.kernels.map((kernel) => {
+      const gathered = (kernel.gathered ?? []).filter((elements) => elements != null).length;
+      return load(kernel, text.substr(...kernel.text), kernel.writes.length - Math.max(gathered - 1, 0));
     }));
+    if (this.description.regions.length) this.mover = await load({ name: "moved" }, mover, 2);
   }
 
   /** Writes the file's bytes into the buffers as they come. */
   async loadWeights(reader, progress) {
-    const targets = this.description.slots.map((slot, s) => ({ from: slot.from, bytes: this.buffers[s]?.size, buffer: this.buffers[s] }))
+    const targets = this.parts.flatMap(({ slots, buffers }) => slots.map(({ from }, s) => ({ from, bytes: buffers[s]?.size, buffer: buffers[s] })))
       .filter(({ from }) => from !== undefined).sort((a, b) => a.from - b.from);
     let at = 0, next = 0, rest = new Uint8Array(0);
     for (;;) {
@@ -125,29 +131,28 @@ export class Program {
   /** Computes what is the same in every run, and lets go of the weights that only this reads. */
   async prepare() {
     const symbols = this.symbols.map(() => 1);  // no size depends on them
-    const plan = new Plan(this, symbols, this.launches(true), this.buffers);
-    const encoder = this.device.createCommandEncoder();
-    plan.encode(encoder);
-    this.device.queue.submit([encoder.finish()]);
+    const { buffers } = this.description, plan = new Plan(this, this.description, symbols, this.launches(true), buffers);
+    const stream = new Stream(this.device);
+    await plan.encode(stream);
+    stream.submit();
     await this.device.queue.onSubmittedWorkDone();
-    plan.letGo();
+    plan.destroy();
     const read = new Set(this.outputs.map(({ slot }) => slot));
-    for (const { launch } of this.launches(false))
-      for (const call of launch.kernels) for (const [slot] of call.buffers) read.add(slot);
-    this.buffers.forEach((buffer, s) => {
-      const { place, input } = this.description.slots[s];
-      if (buffer && !read.has(s) && !(place === "input" && this.inputs[input].kind === "state")) buffer.destroy();
-    });
+    for (const { launch: { kernels = [], operands = [] } } of this.launches(false)) {
+      for (const call of kernels) for (const [slot] of call.buffers) read.add(slot);
+      for (const slot of operands) read.add(slot);
+    }
+    buffers.forEach((buffer, s) => { if (buffer && !read.has(s) && !this.isState(this.description.slots[s])) buffer.destroy(); });
   }
 
   /** The plan for these sizes: the last few are kept. */
   planFor(values) {
     const key = values.join();
     const known = this.plans.get(key);
-    const plan = known ?? new Plan(this, values, this.launches(false), this.buffers);
+    const plan = known ?? new Plan(this, this.description, values, this.launches(false), this.description.buffers);
     this.plans.delete(key);
     this.plans.set(key, plan);
-    for (const old of [...this.plans.keys()].slice(0, -3)) this.plans.get(old).letGo(), this.plans.delete(old);
+    for (const old of [...this.plans.keys()].slice(0, -3)) this.plans.get(old).destroy(), this.plans.delete(old);
     return plan;
   }
 
@@ -175,19 +180,17 @@ export class Program {
       words.set(bytes);
       this.device.queue.writeBuffer(plan.slots[s], 0, words);
     });
-    const encoder = this.device.createCommandEncoder();
-    plan.encode(encoder);
+    const stream = new Stream(this.device);
+    await plan.encode(stream);
     const states = new Map(this.inputs.map(({ kind, name }, i) => [kind === "state" && name, i]));
     const results = this.outputs.filter(({ name }) => wanted ? wanted.includes(name) : !states.has(name));
-    const staged = results.map(({ slot }) => this.staged(encoder, plan.slots[slot]));
-    this.keepStates(encoder, plan, states);
-    this.device.queue.submit([encoder.finish()]);
+    const staged = results.map(({ slot }) => stream.staged(plan.slots[slot]));
+    await plan.encode(stream, plan.keeps ??= this.statesKept(plan, states));
+    stream.submit();
     const read = {};
     for (let i = 0; i < results.length; ++i) {
       const { name, dtype, slot, shape } = results[i], { elements, bits } = this.description.slots[slot];
-      await staged[i].mapAsync(GPUMapMode.READ);
-      const bytes = staged[i].getMappedRange().slice(0, Math.ceil(plan.size(elements) * bits / 8));
-      staged[i].destroy();
+      const bytes = await stream.bytesOf(staged[i], Math.ceil(plan.size(elements) * bits / 8));
       read[name] = { dtype, shape: shape.map((size) => plan.size(size)), data: new (arrayOf(dtype))(bytes) };
     }
     return read;
@@ -195,29 +198,15 @@ export class Program {
 
   /** Lets go of all its memory. */
   letGo() {
-    for (const plan of this.plans.values()) plan.letGo();
-    for (const buffer of this.buffers) buffer?.destroy();
+    for (const plan of this.plans.values()) plan.destroy();
+    for (const { buffers } of this.parts) for (const buffer of buffers) buffer?.destroy();
   }
 
-  staged(encoder, from) {
-    const made = this.device.createBuffer({ size: from.size, usage: usage.MAP_READ | usage.COPY_DST });
-    encoder.copyBufferToBuffer(from, 0, made, 0, from.size);
-    return made;
-  }
-
-  /** Puts the next values of states where the next run reads them; what comes from another state goes by way of a copy. */
-  keepStates(encoder, plan, states) {
-    const copy = (from, to) => encoder.copyBufferToBuffer(from, 0, to, 0, to.size);
-    const moves = this.outputs.filter(({ name }) => states.has(name)).map(({ name, slot }) => {
-      const input = states.get(name), to = this.description.slots.findIndex((s) => s.place === "input" && s.input === input);
-      return [plan.slots[slot], plan.slots[to], this.description.slots[slot].place === "input"];
-    }).filter(([from, to]) => from !== to);
-    for (const move of moves) if (move[2]) {
-      const beside = plan.beside.get(move[0]) ?? plan.buffer(move[0].size);
-      plan.beside.set(move[0], beside);
-      copy(move[0], beside);
-      move[0] = beside;
-    }
-    for (const [from, to] of moves) copy(from, to);
+  /** Puts the next values of states where the next run reads them. */
+  statesKept(plan, states) {
+    return plan.moves(this.outputs.filter(({ name }) => states.has(name)).map(({ name, slot }) => {
+      const to = plan.slots[this.description.slots.findIndex(({ place, input }) => place === "input" && input === states.get(name))];
+      return whole(plan.slots[slot], to, to.size);
+    }));
   }
 }
