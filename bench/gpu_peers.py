@@ -1,11 +1,12 @@
 """Times graphs on a GPU beside PyTorch on the same one, in one run.
 
-usage: gpu_peers.py [--rlx build/release/rlx] [--device cuda] [--json FILE] [NAME]...
+usage: gpu_peers.py [--rlx build/release/rlx] [--device cuda] [--json FILE] [--seconds 600] [NAME]...
        gpu_peers.py --page bench/results/gpu.md bench/results/*.json: writes what files say as a page, and times nothing
 
 Ours is what `rlx profile` prints: the fastest run of a graph whose inputs lie on the device, from the first launch until the host knows of
 the end. Torch's is the median of runs between events of the device. Without torch ours is timed alone. Bytes and operations are those
-that no way of computing could do without; shares are of what torch's copying and its largest bf16 product reach.
+that no way of computing could do without; shares are of what torch's copying and its largest bf16 product reach. The file is written anew
+behind each case, and what fails is told there; cases for which no time is left are told, too.
 """
 import argparse
 import json
@@ -14,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
@@ -84,13 +86,50 @@ def attention(length, heads, key_heads, queries, causal):
             "bytes": 2 * 128 * (2 * heads * queries + 2 * key_heads * length)}
 
 
+def attention_gradients(length, heads):
+    """Of forward and backward together."""
+    case = attention(length, heads, heads, length, True)
+    types = {name: f"bf16[1,{heads},{length},128]" for name in "qkv"}
+    text = (f"graph g {{\n{inputs(types)}  %a = attention(%q, %k, %v) {{causal=true}}\n  %f = cast(%a) {{to=f32}}\n"
+            "  %y = reduce(%f) {op=sum, axes=[0,1,2,3]}\n  output y = %y\n}\n")
+
+    def peer(torch):
+        q, k, v = (torch.randn([1, heads, length, 128], device="cuda", dtype=torch.bfloat16, requires_grad=True) for _ in range(3))
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return lambda: torch.autograd.grad(attend(q, k, v, is_causal=True).float().sum(), (q, k, v))
+
+    return {"text": text, "wrt": "q,k,v", "peer": peer, "flops": 3.5 * case["flops"], "bytes": 3 * case["bytes"]}
+
+
+def adds(count, fuses):
+    lines = "".join(f"  %y{i + 1} = add(%y{i}, %b)\n" for i in range(count))
+    text = f'graph g {{\n{inputs({"y0": "f32[1024]", "b": "f32[1024]"})}{lines}  output y = %y{count}\n}}\n'
+
+    def peer(torch):
+        x, b = (torch.randn(1024, device="cuda") for _ in range(2))
+
+        def run():
+            y = x
+            for _ in range(count):
+                y = y + b
+            return y
+
+        return run
+
+    return {"text": text, "peer": peer, "launches": 1 if fuses else count, "options": [] if fuses else ["--no-fusion"]}
+
+
 # Which bar a case has: how it is written, and what of a row must reach it.
 def of_peer(share):
-    return f"at least {share:.0%} of torch's rate", lambda row, limits: row["peer_seconds"] / row["seconds"], share
+    return f"at least {share:.0%} of torch's rate", lambda row, limits: row["peer_seconds"] and row["peer_seconds"] / row["seconds"], share
 
 
 def of_copying(share):
     return f"at least {share:.0%} of copying", lambda row, limits: row["bytes"] / row["seconds"] / limits["copy_bytes_s"], share
+
+
+def of_launches(seconds):
+    return f"at most {seconds * 1e6:.0f} us a launch", lambda row, limits: seconds * row["launches"] / row["seconds"], 1
 
 
 def of_rate(flops):
@@ -103,6 +142,8 @@ BARS = {
     "softmax": of_copying(0.85), "layer_norm": of_copying(0.85), "gelu": of_copying(0.85),
     "attention_causal_16k": of_rate(0.7 * 740e12),
     "attention_token_32k": of_copying(0.78),
+    "attention_gradients_16k": of_rate(0.6 * 550e12),
+    "adds_100": of_peer(3), "adds_100_unfused": of_launches(3e-6),
 }
 
 
@@ -131,19 +172,37 @@ def cases():
         "transpose": {**rows("transpose(%x) {perm=[1,0]}", lambda torch, x: x.T.contiguous())},
         "attention_causal_16k": attention(16384, 16, 16, 16384, True),
         "attention_token_32k": attention(32768, 32, 8, 1, False),
+        "adds_100": adds(100, True),
+        "adds_100_unfused": adds(100, False),
+        "attention_gradients_16k": attention_gradients(16384, 16),
     }
 
 
-def seconds_of_ours(args, case):
+MOST_SECONDS = 30  # of a case
+
+
+def told_by(command, seconds):
+    """What it prints; throws RuntimeError with its last words."""
+    try:
+        told = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"not done in {seconds:.0f} s") from None
+    if told.returncode != 0:
+        raise RuntimeError((told.stderr or told.stdout)[-500:])
+    return told.stdout
+
+
+def seconds_of_ours(args, case, most):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "case.rlx"
         path.write_text(case["text"])
-        told = subprocess.run([args.rlx, "profile", path, "--device", args.device, "--repeats", "30"],
-                              capture_output=True, text=True)
-    found = re.search(r"The fastest run: ([0-9.]+) (us|ms|s)\b", told.stdout)
-    if told.returncode != 0 or not found:
-        return None, (told.stderr or told.stdout)[-500:]
-    return float(found[1]) * UNITS[found[2]], None
+        if "wrt" in case:
+            path.write_text(told_by([args.rlx, "grad", path, "--wrt", case["wrt"]], most))
+        told = told_by([args.rlx, "profile", path, "--device", args.device, "--repeats", "30", *case.get("options", [])], most)
+    found = re.search(r"The fastest run: ([0-9.]+) (us|ms|s)\b", told)
+    if not found:
+        raise RuntimeError(told[-500:])
+    return float(found[1]) * UNITS[found[2]]
 
 
 def torch_or_none():
@@ -176,19 +235,18 @@ def limits(torch):
             "bf16_flops": 2 * 8192**3 / seconds_between_events(torch, lambda: a @ b)}
 
 
-def measured(args, torch, case):
-    row = {"seconds": None, "peer_seconds": None}
-    row["seconds"], error = seconds_of_ours(args, case)
-    if error:
-        row["error"] = error
-    if torch and "peer" in case:
-        run = case["peer"](torch)
-        row["peer_seconds"] = seconds_between_events(torch, run)
-        del run
+def measured(args, torch, case, most):
+    row = {"seconds": None, "peer_seconds": None, **{key: case[key] for key in ("flops", "bytes", "launches") if key in case}}
+    if most < 1:
+        return {**row, "error": "left out: no time"}
+    try:
+        row["seconds"] = seconds_of_ours(args, case, min(most, MOST_SECONDS))
+        if torch and "peer" in case:
+            row["peer_seconds"] = seconds_between_events(torch, case["peer"](torch))
+    except Exception as error:  # of torch any: the other cases go on
+        row["error"] = str(error)
+    if torch:
         torch.cuda.empty_cache()
-    for key in ("flops", "bytes"):
-        if key in case:
-            row[key] = case[key]
     return row
 
 
@@ -202,7 +260,7 @@ def line_of(name, row):
         parts.append(f"{row['bytes'] / row['seconds'] / 1e9:.0f} GB/s")
     if "flops" in row:
         parts.append(f"{row['flops'] / row['seconds'] / 1e12:.1f} TFLOP/s")
-    return ", ".join(parts)
+    return ", ".join([*parts, *([f"torch failed: {row['error']}"] if "error" in row else [])])
 
 
 def page(files):
@@ -236,7 +294,8 @@ def judged(name, row, limits):
     if name not in BARS:
         return "| "
     text, share, least = BARS[name]
-    return f"{text} | {'yes' if share(row, limits) >= least else '**no**'}"
+    value = share(row, limits)
+    return f"{text} | {'not known' if value is None else 'yes' if value >= least else '**no**'}"
 
 
 def main():
@@ -244,6 +303,7 @@ def main():
     parser.add_argument("--rlx", default="build/release/rlx")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--json")
+    parser.add_argument("--seconds", type=float, default=600, help="that all cases may take")
     parser.add_argument("--page", help="the page to write, from files that --json wrote")
     parser.add_argument("names", nargs="*", help="cases, none: all; with --page files")
     args = parser.parse_args()
@@ -253,14 +313,15 @@ def main():
     unknown = [name for name in args.names if name not in all_cases]
     if unknown:
         sys.exit(f"no case {unknown[0]!r} (cases: {', '.join(all_cases)})")
+    end = time.monotonic() + args.seconds
     torch = torch_or_none()
     results = {"torch": torch.__version__ if torch else None, "gpu": torch.cuda.get_device_name(0) if torch else None,
                "limits": limits(torch) if torch else None, "cases": {}}
     for name in args.names or all_cases:
-        results["cases"][name] = measured(args, torch, all_cases[name])
+        results["cases"][name] = measured(args, torch, all_cases[name], end - time.monotonic())
         print(line_of(name, results["cases"][name]), flush=True)
-    if args.json:
-        pathlib.Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+        if args.json:
+            pathlib.Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
