@@ -324,6 +324,21 @@ TEST(GgufVocabulary, AddedTokensWithoutARowAreLeftOutAndTold) {
   }
 }
 
+/// As pages read it.
+TEST(GgufVocabulary, SentencepiecesBpeHasAFormInTokenizerJson) {
+  const TemporaryFolder folder;
+  test::write_text(folder / "config.json", "{}");
+  std::filesystem::copy(test::fixture("tokenizers/sentencepiece-bpe/tokenizer.model"), folder / "tokenizer.model");
+  const GgufFile file = described(folder, open_tokenizer(folder / "tokenizer.model").vocab_size());
+  const Tokenizer wanted = read_gguf_tokenizer(file), seen = Tokenizer::parse(tokenizer_json(file), "written");
+  for (const json::Value& item : json::read_file(test::fixture("tokenizers/sentencepiece-bpe/cases.json"))) {
+    const auto text = item.at("text").get<std::string>();
+    const std::vector<std::int32_t> ids = wanted.encode_ids(text);
+    EXPECT_EQ(seen.encode_ids(text), ids) << text;
+    EXPECT_EQ(seen.decode(ids, true), wanted.decode(ids, true)) << text;
+  }
+}
+
 /// Of folders that have tokenizer.model alone.
 TEST(GgufVocabulary, SentencepiecesGiveTheTokensOfTheirFile) {
   for (const char* name : {"sentencepiece-bpe", "sentencepiece-unigram"}) {

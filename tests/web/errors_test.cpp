@@ -41,10 +41,17 @@ TEST_F(WebErrors, Folders) {
 TEST_F(WebErrors, Models) {
   const auto refused = [&](const char* model) { return error_of([&] { export_web_model(folder_ / "web", fixture(model)); }); };
   EXPECT_EQ(refused("hf/llama"), fixture("hf/llama/tokenizer.json").string() + ": it is missing, and a page reads texts by it");
-  EXPECT_EQ(refused("hf/mamba"), fixture("hf/mamba").string() + ": a model with recurrent layers is not exported for browsers");
   EXPECT_EQ(refused("hf/t5"), fixture("hf/t5").string() +
                                   ": a model with an encoder and a decoder reads a prompt and answers it (rlx run): "
                                   "a page is not for it");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "web"));
+}
+
+TEST_F(WebErrors, Tokenizers) {
+  for (const char* file : {"config.json", "model.safetensors"}) std::filesystem::copy(fixture("hf/llama") / file, folder_ / file);
+  std::filesystem::copy(fixture("tokenizers/unigram-t5/tokenizer.json"), folder_ / "tokenizer.json");
+  EXPECT_EQ(error_of([&] { export_web_model(folder_ / "web", folder_.path()); }),
+            (folder_ / "tokenizer.json").string() + ": model.type: Unigram (a page has BPE and WordPiece)");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "web"));
 }
 

@@ -1,5 +1,7 @@
 // Pages of models: tokenizers as recorded, vectors of sentences, and texts that go on as other implementations have them.
 #include "fixture.h"
+#include "models/conversion/folder_source.h"
+#include "models/conversion/quantize_model.h"
 #include "models/tiny_language_model.h"
 #include "models/tiny_sentence_model.h"
 #include "rlx/model.h"
@@ -55,7 +57,7 @@ TEST_F(PagesInBrowser, SentencesAreCompared) {
 
 TEST_F(PagesInBrowser, TokensAreThoseRecorded) {
   json::Value given = json::Value::object();
-  for (const char* name : {"llama", "gpt2", "gemma3", "phi3-longrope"}) {
+  for (const char* name : {"llama", "gpt2", "gemma3", "phi3-longrope", "mamba", "qwen3_next", "mixtral"}) {
     const std::filesystem::path model = folder_ / fmt::format("model-{}", name);
     std::filesystem::create_directory(model);
     for (const char* file : {"config.json", "model.safetensors"}) std::filesystem::copy(fixture("hf") / name / file, model / file);
@@ -98,6 +100,42 @@ TEST_F(PagesInBrowser, TextsGoOn) {
   ids.insert(ids.end(), answer.ids().begin(), answer.ids().end());
   EXPECT_EQ(seen[1], "");
   EXPECT_EQ(seen[0].get<std::string>(), here.text_of(ids));
+}
+
+/// Files of blocks, which stay as they are, with the tokenizer of their metadata.
+TEST_F(PagesInBrowser, GgufFilesGoOn) {
+  const TinyLanguageModel original(tokenizer_of_bytes());
+  const std::string prompt = "Once upon a time";
+  json::Value given = json::Value::object();
+  for (const char* mix : {"Q8_0", "Q4_0", "Q5_K_M"}) {
+    const std::filesystem::path file = folder_ / fmt::format("{}.gguf", mix);
+    quantize_model(source_of_folder(original.path()), file, &find_type_mix(mix), {});
+    export_web_model(folder_ / mix, file, {.context = 40});
+    given[mix] = std::filesystem::file_size(folder_ / mix / "weights.bin");
+  }
+  const json::Value seen = result_of(R"(
+    const all = {};
+    for (const name in given) {
+      const model = await rlx.LanguageModel.load(`/${name}/`), ids = model.tokenizer.encode("Once upon a time");
+      const answer = await model.generate("Once upon a time", { tokens: 12 });
+      model.ids = [];
+      all[name] = [ids, Array.from(await model.append(ids)), answer];
+    }
+    return all;)",
+                                     given);
+  for (const auto& [mix, bytes] : given.items()) {
+    const std::filesystem::path file = folder_ / fmt::format("{}.gguf", mix);
+    Model here =
+        Model::open(file, Session(Device::cpu(), {.round_activations = false}), {.context = 40, .cache = CacheType::f32, .exact = true});
+    const std::vector<std::int32_t> ids = here.tokenize(prompt);
+    EXPECT_EQ(seen[mix][0].get<std::vector<std::int32_t>>(), ids) << mix;
+    const std::vector<float> wanted = here.append(ids);
+    for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(seen[mix][1][i].get<double>(), wanted[i], 2e-5) << mix << " logit " << i;
+    Generation answer = here.generate(prompt, {.max_tokens = 12});
+    while (answer.next_token()) continue;
+    EXPECT_EQ(seen[mix][2].get<std::vector<std::int32_t>>(), std::vector<std::int32_t>(answer.ids().begin(), answer.ids().end())) << mix;
+    EXPECT_LT(bytes.get<double>(), 1.1 * static_cast<double>(std::filesystem::file_size(file))) << mix;
+  }
 }
 
 /// Windows lie in rings of pages where the context is much longer.

@@ -61,7 +61,7 @@ export class LanguageModel {
     let logits;
     for (let first = 0; first < ids.length; first += this.chunk) {
       const part = ids.slice(first, first + this.chunk), past = this.ids.length;
-      const all = { input_ids: integers([1, part.length], part), past: integers([1], [past]), rows: integers([1, 1], [part.length - 1]), context: integers([], [end]) };
+      const all = { input_ids: integers([1, part.length], part), past: integers([1], [past]), rows: integers([1, 1], [part.length - 1]), context: integers([], [end]), mask: integers([1, 1, part.length], part.map(() => 1)) };
       for (const { name, window, pages, page_tokens } of rings) {
         const page = Math.floor(Math.max(past - window + 1, 0) / page_tokens);
         all[name] = integers([1, pages], Array.from({ length: pages }, (_, i) => (page + i) % pages));

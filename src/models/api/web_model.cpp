@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/cpu_count.h"
+#include "formats/json/json_field.h"
 #include "formats/web/web_folder.h"
 #include "models/config/sentence_config.h"
 #include "models/layers/decoder_cache.h"
@@ -9,30 +10,34 @@
 #include "models/weights/decoder_files.h"
 #include "rlx/export.h"
 #include "rlx/sentence_encoder.h"
-#include "text/tokenizer/files/open_tokenizer.h"
+#include "text/tokenizer/files/tokenizer_files.h"
 
 namespace rlx {
 namespace {
 
-constexpr std::int64_t chunk = 64;  // most tokens of a prompt in one run
+constexpr std::int64_t chunk = scan_tokens;  // most tokens of a prompt in one run: recurrent layers read them as one chunk
 
-std::map<std::string, std::string> tokenizer_file(const std::filesystem::path& model) {
+std::map<std::string, std::string> tokenizer_file(const std::filesystem::path& model, const GgufFile* gguf) {
   constexpr const char* name = "tokenizer.json";
-  const std::filesystem::path file = model / name;
+  const std::filesystem::path file = gguf ? model : model / name;
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) fail("{}: it is missing, and a page reads texts by it", file.string());
-  return {{name, json::line(json::read_file(file)) + "\n"}};
+  const json::Value tokenizer = gguf ? json::parse(tokenizer_json(*gguf), name) : json::read_file(file);
+  const auto kind = JsonField(tokenizer, file.string()).at("model").find("type");
+  if (kind && kind->as_string() != "BPE" && kind->as_string() != "WordPiece")
+    kind->refuse("{} (a page has BPE and WordPiece)", kind->as_string());
+  return {{name, json::line(tokenizer) + "\n"}};
 }
 
-void export_encoder(const std::filesystem::path& out, const std::filesystem::path& model, const DecoderConfig& encoder) {
-  const SentenceModelConfig config = SentenceModelConfig::read(model, encoder);
+void export_encoder(const std::filesystem::path& out, const std::filesystem::path& model, const DecoderConfig& encoder,
+                    const GgufFile* gguf) {
+  const SentenceModelConfig config = gguf ? SentenceModelConfig::read(*gguf, encoder) : SentenceModelConfig::read(model, encoder);
   const json::Value page = {{"kind", "sentences"}, {"max_length", config.max_length}, {"prompt", config.prompt}};
-  write_web_folder(out, SentenceEncoder::saved(model), page, tokenizer_file(model));
+  write_web_folder(out, SentenceEncoder::saved(model), page, tokenizer_file(model, gguf));
 }
 
 void export_decoder(const std::filesystem::path& out, const DecoderFiles& files, const WebModelOptions& options,
                     const std::filesystem::path& model) {
-  if (files.config.is_recurrent()) fail("{}: a model with recurrent layers is not exported for browsers", model.string());
   const std::int64_t most = files.config.max_positions, context = options.context > 0 ? options.context : std::min(most, usual_web_context);
   if (context < 1 || context > most) fail("web: a context of {} tokens (allowed: 1..{}; 0: the usual one)", options.context, most);
   const DecoderGraphOptions its{
@@ -46,7 +51,7 @@ void export_decoder(const std::filesystem::path& out, const DecoderFiles& files,
   for (const std::int64_t window : windows_in_pages(files.config, its))
     page["rings"].push_back(
         {{"name", ring_name(window)}, {"window", window}, {"pages", window_pages(its, window)}, {"page_tokens", page_tokens}});
-  write_web_folder(out, {graph, files.weights(graph, granted_cpus())}, page, tokenizer_file(model));
+  write_web_folder(out, {graph, files.weights(graph, granted_cpus())}, page, tokenizer_file(model, files.checkpoint.gguf()));
 }
 
 }  // namespace
@@ -56,7 +61,7 @@ void export_web_model(const std::filesystem::path& out, const std::filesystem::p
   const auto* const decoder = std::get_if<DecoderFiles>(&files);
   if (!decoder) refuse_encoder_decoder(model, "a page");
   if (decoder->config.causal) export_decoder(out, *decoder, options, model);
-  else export_encoder(out, model, decoder->config);
+  else export_encoder(out, model, decoder->config, decoder->checkpoint.gguf());
 }
 
 }  // namespace rlx

@@ -1,6 +1,8 @@
 #include "text/tokenizer/files/tokenizer_files.h"
 
+#include <algorithm>
 #include <bit>
+#include <functional>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -208,6 +210,56 @@ json::Value unigram_json(const GgufTokens& tokens) {
             {"byte_fallback", bytes}}}};
 }
 
+/// Two pieces that make a third, those of the best score first.
+json::Value piece_merges(const GgufTokens& tokens) {
+  struct Merge {
+    double score;
+    std::string_view left, right;
+  };
+  const std::vector<double> scores = tokens.file().value("tokenizer.ggml.scores").numbers();
+  std::unordered_set<std::string_view> texts;
+  for (std::size_t id = 0; id < tokens.size(); ++id) texts.insert(tokens.token(id));
+  std::vector<Merge> merges;
+  for (std::size_t id = 0; id < std::min(tokens.size(), scores.size()); ++id) {
+    const std::string_view text = tokens.token(id);
+    for (std::size_t cut = 1; cut < text.size() && tokens.kind(id) == Kind::normal; ++cut)
+      if (texts.contains(text.substr(0, cut)) && texts.contains(text.substr(cut)))
+        merges.push_back({scores[id], text.substr(0, cut), text.substr(cut)});
+  }
+  std::ranges::stable_sort(merges, std::greater(), &Merge::score);
+  json::Value all = json::Value::array();
+  for (const Merge& merge : merges) all.push_back(json::Value::array({merge.left, merge.right}));
+  return all;
+}
+
+/// Sentencepiece's BPE, as transformers writes Llama's.
+json::Value pieces_json(const GgufTokens& tokens) {
+  const auto role = [&](std::string_view name, std::size_t usual) { return tokens.id(name).value_or(std::min(usual, tokens.size() - 1)); };
+  json::Value rules = json::Value::array(), decoders = json::Value::array();
+  const bool prefix = tokens.flag("add_space_prefix", true);
+  if (prefix) rules.push_back({{"type", "Prepend"}, {"prepend", word_start}});
+  rules.push_back({{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", word_start}});
+  decoders.push_back({{"type", "Replace"}, {"pattern", {{"String", word_start}}}, {"content", " "}});
+  for (const char* type : {"ByteFallback", "Fuse"}) decoders.push_back({{"type", type}});
+  if (prefix) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  Specials specials;
+  if (tokens.flag("add_bos_token", true)) specials.before = role("bos", 1);
+  if (tokens.flag("add_eos_token", false)) specials.after = role("eos", 2);
+  return {{"version", "1.0"},
+          {"added_tokens", added_tokens(tokens)},
+          {"normalizer", {{"type", "Sequence"}, {"normalizers", rules}}},
+          {"pre_tokenizer", nullptr},
+          {"post_processor", template_of(tokens, specials)},
+          {"decoder", {{"type", "Sequence"}, {"decoders", decoders}}},
+          {"model",
+           {{"type", "BPE"},
+            {"unk_token", tokens.token(role("unknown", 0))},
+            {"fuse_unk", true},
+            {"byte_fallback", true},
+            {"vocab", vocabulary_json(tokens, [&](std::size_t id) { return std::string(tokens.token(id)); })},
+            {"merges", piece_merges(tokens)}}}};
+}
+
 /// A protocol buffer, field by field.
 class ProtobufWriter {
  public:
@@ -318,25 +370,46 @@ std::map<std::string, std::string> chat_templates_in(const GgufFile& file) {
   return templates;
 }
 
+namespace {
+
+/// Compared with the file's own tokenizer.
+std::string json_text(const json::Value& tokenizer, const GgufFile& file) {
+  const std::string text = tokenizer.dump(1, ' ', false, json::Value::error_handler_t::replace) + "\n";
+  check_same(read_gguf_tokenizer(file), Tokenizer::parse(text, "tokenizer.json"), file);
+  return text;
+}
+
+[[noreturn]] void refuse(const GgufFile& file, std::string_view kind) {
+  fail("{}: tokenizer.ggml.model: {} has no form in a folder's files here (supported: gpt2, bert, llama, t5)", file.name(),
+       quote_name(kind));
+}
+
+}  // namespace
+
+std::string tokenizer_json(const GgufFile& file) {
+  const GgufTokens tokens(file);
+  const std::string_view kind = file.value("tokenizer.ggml.model").string();
+  if (kind == "gpt2") return json_text(bpe_json(tokens), file);
+  if (kind == "bert") return json_text(word_piece_json(tokens), file);
+  if (kind == "t5") return json_text(unigram_json(tokens), file);
+  if (kind == "llama") return json_text(pieces_json(tokens), file);
+  refuse(file, kind);
+}
+
 std::map<std::string, std::string> tokenizer_files(const GgufFile& file) {
   if (!file.find_value("tokenizer.ggml.model") || !file.find_value("tokenizer.ggml.tokens")) return {};
-  const Tokenizer own = read_gguf_tokenizer(file);
   const GgufTokens tokens(file);
   const std::string_view kind = file.value("tokenizer.ggml.model").string();
   std::map<std::string, std::string> out{{"tokenizer_config.json", config_json(tokens, kind)}};
   if (kind == "gpt2" || kind == "bert" || (kind == "t5" && is_framed(tokens))) {
-    const json::Value tokenizer = kind == "gpt2" ? bpe_json(tokens) : kind == "bert" ? word_piece_json(tokens) : unigram_json(tokens);
-    const std::string text = tokenizer.dump(1, ' ', false, json::Value::error_handler_t::replace) + "\n";
-    check_same(own, Tokenizer::parse(text, "tokenizer.json"), file);
-    out.emplace("tokenizer.json", text);
+    out.emplace("tokenizer.json", tokenizer_json(file));
   } else if (kind == "llama" || kind == "t5") {
     const std::string model = sentencepiece_model(tokens, kind == "t5");
     const SentencePieces read = read_sentencepiece(std::as_bytes(std::span(model)), "tokenizer.model");
-    check_same(own, sentencepiece_tokenizer(read, "tokenizer.model"), file);
+    check_same(read_gguf_tokenizer(file), sentencepiece_tokenizer(read, "tokenizer.model"), file);
     out.emplace("tokenizer.model", model);
   } else {
-    fail("{}: tokenizer.ggml.model: {} has no form in a folder's files here (supported: gpt2, bert, llama, t5)", file.name(),
-         quote_name(kind));
+    refuse(file, kind);
   }
   return out;
 }

@@ -12,6 +12,10 @@ namespace rlx {
 /// kind that has no such form.
 std::map<std::string, std::string> tokenizer_files(const GgufFile& file);
 
+/// The same as tokenizer.json, which sentencepiece's BPE (llama) has a form in, too. Throws Error as tokenizer_files, and for a file
+/// without a tokenizer.
+std::string tokenizer_json(const GgufFile& file);
+
 /// The chat templates in the metadata of a GGUF file, by name: "default" of tokenizer.chat_template, NAME of tokenizer.chat_template.NAME.
 std::map<std::string, std::string> chat_templates_in(const GgufFile& file);
 
