@@ -21,6 +21,8 @@ TEST_F(OpenClMemory, GivesBackWhatWasWritten) {
   }
 }
 
+TEST_F(OpenClMemory, WorkIsTimedByItsOwnClock) { expect_own_clock(); }
+
 TEST_F(OpenClMemory, AddressesCountOnInside) {
   const auto bytes = uploaded(counted(100));
   const std::vector<float> two{-1, -2};

@@ -26,6 +26,8 @@ TEST_F(WebGpuDevices, AreNamedByNumberOrKind) {
   EXPECT_NE(error_of([&] { backend().target({.cpu_level = "avx2"}); }).find("cpu_level 'avx2' is of the CPU"), std::string::npos);
 }
 
+TEST_F(WebGpuDevices, WorkIsTimedByTheirOwnClock) { expect_own_clock(); }
+
 /// Bytes of any number go to any place, from any, within a buffer and between two, and nothing beside them changes.
 TEST_F(WebGpuDevices, BytesAreMovedExactly) {
   constexpr std::size_t size = 64;

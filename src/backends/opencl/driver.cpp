@@ -50,6 +50,7 @@ Driver functions_of(Library& library) {
   find("clEnqueueCopyBuffer", driver.EnqueueCopyBuffer);
   find("clEnqueueFillBuffer", driver.EnqueueFillBuffer);
   find("clGetEventInfo", driver.GetEventInfo);
+  find("clGetEventProfilingInfo", driver.GetEventProfilingInfo);
   find("clWaitForEvents", driver.WaitForEvents);
   find("clReleaseEvent", driver.ReleaseEvent);
   find("clFinish", driver.Finish);

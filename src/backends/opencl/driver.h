@@ -36,6 +36,7 @@ struct Driver {
   decltype(&clEnqueueCopyBuffer) EnqueueCopyBuffer;
   decltype(&clEnqueueFillBuffer) EnqueueFillBuffer;
   decltype(&clGetEventInfo) GetEventInfo;
+  decltype(&clGetEventProfilingInfo) GetEventProfilingInfo;
   decltype(&clWaitForEvents) WaitForEvents;
   decltype(&clReleaseEvent) ReleaseEvent;
   decltype(&clFinish) Finish;

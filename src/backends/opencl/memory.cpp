@@ -22,9 +22,9 @@ cl_context open_context(const DeviceFacts& device, Reports& reports) {
   return context;
 }
 
-cl_command_queue open_queue(const DeviceFacts& device, cl_context context) {
+cl_command_queue open_queue(const DeviceFacts& device, cl_context context, cl_command_queue_properties properties) {
   cl_int code = CL_SUCCESS;
-  const cl_command_queue queue = device.driver->CreateCommandQueue(context, device.id, 0, &code);
+  const cl_command_queue queue = device.driver->CreateCommandQueue(context, device.id, properties, &code);
   check(device, code, "opening its queue");
   return queue;
 }
@@ -43,7 +43,7 @@ std::int64_t group_items(const DeviceFacts& device, const LoadedKernel& kernel, 
 Memory::Memory(const DeviceFacts& device)
     : device_(device),
       context_(open_context(device, reports_)),
-      queue_(open_queue(device, context_)),
+      queue_(open_queue(device, context_, 0)),
       buffers_(device, context_),
       programs_(device, context_) {}
 
@@ -52,6 +52,7 @@ Memory::~Memory() {
   let_staged_go(0);
   buffers_.release_all();
   device_.driver->ReleaseCommandQueue(queue_);
+  if (other_queue_) device_.driver->ReleaseCommandQueue(other_queue_);
   device_.driver->ReleaseContext(context_);
 }
 
@@ -70,7 +71,7 @@ std::shared_ptr<std::byte> Memory::wrap(std::span<const std::byte> bytes, std::s
   std::byte* const address = device_.memory_is_hosts && bytes.size() >= least ? buffers_.wrap(bytes) : nullptr;
   if (!address) return nullptr;
   return {address, [this, owner = std::move(owner)](std::byte* wrapped) {
-            device_.driver->Finish(queue_);
+            enqueue(device_.driver->Finish);
             buffers_.let_go(wrapped);
           }};
 }
@@ -80,8 +81,10 @@ void Memory::upload(std::byte* to, std::span<const std::byte> from) {
   constexpr std::size_t copied_at_once = 64 << 10;  // copying less takes no longer than waiting for the queue
   const BufferPlace place = buffers_.find(to, std::ssize(from));
   if (from.size() <= copied_at_once) return upload_later(place, from);
-  const cl_int code = device_.driver->EnqueueWriteBuffer(queue_, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), from.size(),
-                                                         from.data(), 0, nullptr, nullptr);
+  const cl_int code = enqueue([&](cl_command_queue queue) {
+    return device_.driver->EnqueueWriteBuffer(queue, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), from.size(),
+                                              from.data(), 0, nullptr, nullptr);
+  });
   check(device_, code, "writing {} bytes", from.size());
 }
 
@@ -90,8 +93,10 @@ void Memory::upload_later(const BufferPlace& to, std::span<const std::byte> from
   const std::lock_guard lock(staged_mutex_);
   let_staged_go(most_waiting);
   Staged staged{{from.begin(), from.end()}, nullptr};
-  const cl_int code = device_.driver->EnqueueWriteBuffer(queue_, to.memory, CL_FALSE, static_cast<std::size_t>(to.offset), from.size(),
-                                                         staged.bytes.data(), 0, nullptr, &staged.read);
+  const cl_int code = enqueue([&](cl_command_queue queue) {
+    return device_.driver->EnqueueWriteBuffer(queue, to.memory, CL_FALSE, static_cast<std::size_t>(to.offset), from.size(),
+                                              staged.bytes.data(), 0, nullptr, &staged.read);
+  });
   check(device_, code, "writing {} bytes", from.size());
   staged_.push_back(std::move(staged));
 }
@@ -112,8 +117,10 @@ void Memory::let_staged_go(std::size_t most) {
 void Memory::download(std::span<std::byte> to, const std::byte* from) {
   if (to.empty()) return;
   const BufferPlace place = buffers_.find(from, std::ssize(to));
-  const cl_int code = device_.driver->EnqueueReadBuffer(queue_, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), to.size(),
-                                                        to.data(), 0, nullptr, nullptr);
+  const cl_int code = enqueue([&](cl_command_queue queue) {
+    return device_.driver->EnqueueReadBuffer(queue, place.memory, CL_TRUE, static_cast<std::size_t>(place.offset), to.size(), to.data(), 0,
+                                             nullptr, nullptr);
+  });
   check(device_, code, "reading {} bytes", to.size());
   refuse_after_reports();
 }
@@ -128,9 +135,10 @@ void Memory::refuse_after_reports() {
 void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 0) return;
   const BufferPlace target = buffers_.find(to, bytes), source = buffers_.find(from, bytes);
-  const cl_int code =
-      device_.driver->EnqueueCopyBuffer(queue_, source.memory, target.memory, static_cast<std::size_t>(source.offset),
-                                        static_cast<std::size_t>(target.offset), static_cast<std::size_t>(bytes), 0, nullptr, nullptr);
+  const cl_int code = enqueue([&](cl_command_queue queue) {
+    return device_.driver->EnqueueCopyBuffer(queue, source.memory, target.memory, static_cast<std::size_t>(source.offset),
+                                             static_cast<std::size_t>(target.offset), static_cast<std::size_t>(bytes), 0, nullptr, nullptr);
+  });
   check(device_, code, "copying {} bytes", bytes);
 }
 
@@ -142,7 +150,9 @@ void Memory::clear(std::byte* to, std::int64_t bytes) {
   const BufferPlace place = buffers_.find(to, bytes);
   const auto offset = static_cast<std::uint64_t>(place.offset), size = static_cast<std::uint64_t>(bytes);
   const std::uint64_t width = std::uint64_t{1} << std::countr_zero(offset | size | widest);
-  const cl_int code = device_.driver->EnqueueFillBuffer(queue_, place.memory, zeros, width, offset, size, 0, nullptr, nullptr);
+  const cl_int code = enqueue([&](cl_command_queue queue) {
+    return device_.driver->EnqueueFillBuffer(queue, place.memory, zeros, width, offset, size, 0, nullptr, nullptr);
+  });
   check(device_, code, "clearing {} bytes", bytes);
 }
 
@@ -153,7 +163,7 @@ std::unique_ptr<DeviceKernels> Memory::load(std::span<const KernelText> texts, c
 }
 
 void Memory::finish() {
-  check(device_, device_.driver->Finish(queue_), "waiting for it");
+  check(device_, enqueue(device_.driver->Finish), "waiting for it");
   {
     const std::lock_guard lock(staged_mutex_);
     let_staged_go(0);
@@ -167,8 +177,51 @@ void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buff
   const std::size_t items = (static_cast<std::size_t>(positions) + group - 1) / group * group;  // whole groups: drivers take others badly
   const std::lock_guard lock(launch_mutex_);
   set_arguments(kernel, buffers, sizes, positions);
-  const cl_int code = device_.driver->EnqueueNDRangeKernel(queue_, kernel.handle, 1, nullptr, &items, &group, 0, nullptr, nullptr);
+  cl_event event = nullptr;
+  const cl_int code = enqueue([&](cl_command_queue queue) {
+    return device_.driver->EnqueueNDRangeKernel(queue, kernel.handle, 1, nullptr, &items, &group, 0, nullptr, noted_ ? &event : nullptr);
+  });
   check(device_, code, "launching kernel {} with {} items in groups of {}", kernel.name, items, group);
+  if (event) noted_->push_back(event);
+}
+
+void Memory::switch_queues(cl_command_queue_properties properties) {
+  const std::unique_lock lock(switching_);
+  if (!other_queue_) other_queue_ = open_queue(device_, context_, properties);
+  device_.driver->Finish(queue_);
+  std::swap(queue_, other_queue_);
+}
+
+double Memory::noted_seconds(const std::vector<cl_event>& events) const {
+  cl_ulong first = ~cl_ulong{0}, last = 0;
+  for (const cl_event event : events) {
+    cl_ulong begin = 0, end = 0;
+    const auto ask = [&](cl_profiling_info what, cl_ulong& time) {
+      check(device_, device_.driver->GetEventProfilingInfo(event, what, sizeof time, &time, nullptr), "reading its clock");
+    };
+    ask(CL_PROFILING_COMMAND_START, begin);
+    ask(CL_PROFILING_COMMAND_END, end);
+    first = std::min(first, begin), last = std::max(last, end);
+  }
+  return static_cast<double>(last - first) * 1e-9;
+}
+
+/// A queue whose events have times may be slower, so that it is another one.
+double Memory::seconds(FunctionRef<void()> work) {
+  const std::lock_guard timing(timing_mutex_);
+  std::vector<cl_event> events;
+  const auto note_in = [&](std::vector<cl_event>* noted) {
+    switch_queues(CL_QUEUE_PROFILING_ENABLE);
+    const std::lock_guard lock(launch_mutex_);
+    noted_ = noted;
+  };
+  note_in(&events);
+  const std::shared_ptr<void> end(nullptr, [&](void*) {
+    note_in(nullptr);
+    for (const cl_event event : events) device_.driver->ReleaseEvent(event);
+  });
+  const double host = DeviceMemory::seconds(work);
+  return events.empty() ? host : noted_seconds(events);
 }
 
 void Memory::set_arguments(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,

@@ -2,6 +2,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "backends/backend.h"
@@ -33,6 +34,8 @@ class Memory : public DeviceMemory {
   void clear(std::byte* to, std::int64_t bytes) override;
   std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
   void finish() override;
+  /// By the device's own clock, from the first kernel that begins to the last that ends; by the host's where there is none.
+  double seconds(FunctionRef<void()> work) override;
 
   std::int64_t bytes_in_use() const { return buffers_.bytes_in_use(); }
   void launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
@@ -43,6 +46,14 @@ class Memory : public DeviceMemory {
     std::vector<std::byte> bytes;
     cl_event read;
   };
+  /// Calls `work` with the queue, which stays the same for so long.
+  cl_int enqueue(const auto& work) {
+    const std::shared_lock lock(switching_);
+    return work(queue_);
+  }
+  /// Puts the other queue, made with these properties if it is not there, in place of the one in use, when that is done.
+  void switch_queues(cl_command_queue_properties properties);
+  double noted_seconds(const std::vector<cl_event>& events) const;
   void refuse_after_reports();
   void upload_later(const BufferPlace& to, std::span<const std::byte> from);
   void let_staged_go(std::size_t most);
@@ -52,10 +63,13 @@ class Memory : public DeviceMemory {
   const DeviceFacts& device_;
   Reports reports_;
   cl_context context_;
-  cl_command_queue queue_;
+  cl_command_queue queue_, other_queue_ = nullptr;
   Buffers buffers_;
   Programs programs_;
-  std::mutex launch_mutex_;  // of the arguments of all kernels
+  std::mutex launch_mutex_;  // of the arguments of all kernels, and of what notes them
+  std::shared_mutex switching_;
+  std::mutex timing_mutex_;
+  std::vector<cl_event>* noted_ = nullptr;  // null: nothing is timed
   std::mutex staged_mutex_;
   std::deque<Staged> staged_;
 };

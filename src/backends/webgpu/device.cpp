@@ -104,6 +104,8 @@ OpenDevice::OpenDevice(const DeviceFacts& of) : facts(of) {
   Given<DeviceHandle> given;
   DeviceDescriptor descriptor;
   descriptor.limits = &facts.limits;
+  has_clock = driver().AdapterHasFeature(facts.adapter.get(), feature_of_timestamps) != 0;
+  if (has_clock) descriptor.features = 1, descriptor.feature = &feature_of_timestamps;
   descriptor.lost.function = [](const DeviceHandle*, std::uint32_t, Text message, void* self, void*) {
     static_cast<OpenDevice*>(self)->note("the device is lost: ", message);
   };

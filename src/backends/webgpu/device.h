@@ -59,6 +59,7 @@ class OpenDevice {
   const DeviceFacts& facts;
   DeviceHandle handle = nullptr;
   Queue queue = nullptr;
+  bool has_clock = false;  // which passes note
 
  private:
   void note(std::string_view kind, const Text& message);

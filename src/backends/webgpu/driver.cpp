@@ -33,6 +33,7 @@ Driver functions_of(Library& library) {
   FIND(AdapterGetInfo);
   FIND(AdapterInfoFreeMembers);
   FIND(AdapterGetLimits);
+  FIND(AdapterHasFeature);
   FIND(AdapterRequestDevice);
   FIND(DeviceGetQueue);
   FIND(DeviceCreateBuffer);
@@ -42,10 +43,12 @@ Driver functions_of(Library& library) {
   FIND(DeviceCreateShaderModule);
   FIND(DeviceCreateComputePipeline);
   FIND(DeviceCreateCommandEncoder);
+  FIND(DeviceCreateQuerySet);
   FIND(DeviceDestroy);
   FIND(CommandEncoderBeginComputePass);
   FIND(CommandEncoderCopyBufferToBuffer);
   FIND(CommandEncoderClearBuffer);
+  FIND(CommandEncoderResolveQuerySet);
   FIND(CommandEncoderFinish);
   FIND(ComputePassEncoderSetPipeline);
   FIND(ComputePassEncoderSetBindGroup);
@@ -68,11 +71,13 @@ Driver functions_of(Library& library) {
   FIND(ComputePassEncoderRelease);
   FIND(CommandEncoderRelease);
   FIND(CommandBufferRelease);
+  FIND(QuerySetRelease);
   FIND(QueueRelease);
   FIND(DeviceRelease);
 #undef FIND
   library.find_optional("wgpuInstanceEnumerateAdapters", driver.InstanceEnumerateAdapters);
   library.find_optional("wgpuDevicePoll", driver.DevicePoll);
+  library.find_optional("wgpuQueueGetTimestampPeriod", driver.QueueGetTimestampPeriod);
   return driver;
 }
 

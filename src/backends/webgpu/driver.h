@@ -23,6 +23,7 @@ using ComputePipeline = struct ComputePipelineOf*;
 using CommandEncoder = struct CommandEncoderOf*;
 using CommandBuffer = struct CommandBufferOf*;
 using ComputePass = struct ComputePassOf*;
+using QuerySet = struct QuerySetOf*;
 
 struct Chained {
   Chained* next = nullptr;
@@ -107,7 +108,7 @@ struct BufferDescriptor {
   std::uint64_t usage, bytes;
   std::uint32_t is_mapped = 0;
 };
-enum BufferUsage : std::uint64_t { map_read = 1, copy_from = 4, copy_to = 8, uniform = 0x40, storage = 0x80 };
+enum BufferUsage : std::uint64_t { map_read = 1, copy_from = 4, copy_to = 8, uniform = 0x40, storage = 0x80, resolved = 0x200 };
 struct BindGroupLayoutEntry {
   Chained* next = nullptr;
   std::uint32_t binding = 0;
@@ -168,15 +169,25 @@ struct BindGroupDescriptor {
   std::size_t count;
   const BindGroupEntry* entries;
 };
+constexpr std::uint32_t feature_of_timestamps = 9, queries_of_timestamps = 2;
+struct QuerySetDescriptor {
+  Label label;
+  std::uint32_t type = queries_of_timestamps, count = 0;
+};
+struct PassTimestamps {  // the places of a set that a pass writes
+  Chained* next = nullptr;
+  QuerySet queries = nullptr;
+  std::uint32_t begin = 0, end = 0;
+};
 struct PassDescriptor {
   Label label;
-  const void* timestamps = nullptr;
+  const PassTimestamps* timestamps = nullptr;
 };
 struct Future {
   std::uint64_t id;
 };
 
-/// The functions that are used: of wgpu-native, and of Dawn, which has the same but for the last two.
+/// The functions that are used: of wgpu-native, and of Dawn, which has the same but for the last three.
 struct Driver {
   Instance (*CreateInstance)(const void*);
   Future (*InstanceRequestAdapter)(Instance, const AdapterOptions*, Callback<AdapterGiven>);
@@ -184,6 +195,7 @@ struct Driver {
   std::uint32_t (*AdapterGetInfo)(AdapterHandle, AdapterInfo*);
   void (*AdapterInfoFreeMembers)(AdapterInfo);
   std::uint32_t (*AdapterGetLimits)(AdapterHandle, Limits*);
+  std::uint32_t (*AdapterHasFeature)(AdapterHandle, std::uint32_t feature);
   Future (*AdapterRequestDevice)(AdapterHandle, const DeviceDescriptor*, Callback<DeviceGiven>);
   Queue (*DeviceGetQueue)(DeviceHandle);
   BufferHandle (*DeviceCreateBuffer)(DeviceHandle, const BufferDescriptor*);
@@ -193,11 +205,14 @@ struct Driver {
   ShaderModule (*DeviceCreateShaderModule)(DeviceHandle, const Label*);
   ComputePipeline (*DeviceCreateComputePipeline)(DeviceHandle, const PipelineDescriptor*);
   CommandEncoder (*DeviceCreateCommandEncoder)(DeviceHandle, const Label*);
+  QuerySet (*DeviceCreateQuerySet)(DeviceHandle, const QuerySetDescriptor*);
   void (*DeviceDestroy)(DeviceHandle);
   ComputePass (*CommandEncoderBeginComputePass)(CommandEncoder, const PassDescriptor*);
   void (*CommandEncoderCopyBufferToBuffer)(CommandEncoder, BufferHandle from, std::uint64_t from_offset, BufferHandle to,
                                            std::uint64_t to_offset, std::uint64_t bytes);
   void (*CommandEncoderClearBuffer)(CommandEncoder, BufferHandle, std::uint64_t offset, std::uint64_t bytes);
+  void (*CommandEncoderResolveQuerySet)(CommandEncoder, QuerySet, std::uint32_t first, std::uint32_t count, BufferHandle to,
+                                        std::uint64_t offset);
   CommandBuffer (*CommandEncoderFinish)(CommandEncoder, const Label*);
   void (*ComputePassEncoderSetPipeline)(ComputePass, ComputePipeline);
   void (*ComputePassEncoderSetBindGroup)(ComputePass, std::uint32_t group, BindGroup, std::size_t offsets, const std::uint32_t*);
@@ -220,10 +235,12 @@ struct Driver {
   void (*ComputePassEncoderRelease)(ComputePass);
   void (*CommandEncoderRelease)(CommandEncoder);
   void (*CommandBufferRelease)(CommandBuffer);
+  void (*QuerySetRelease)(QuerySet);
   void (*QueueRelease)(Queue);
   void (*DeviceRelease)(DeviceHandle);
   std::size_t (*InstanceEnumerateAdapters)(Instance, const EnumerateOptions*, AdapterHandle*);  // null: not there
   std::uint32_t (*DevicePoll)(DeviceHandle, std::uint32_t wait, const void*);                   // likewise
+  float (*QueueGetTimestampPeriod)(Queue);  // nanoseconds that a timestamp counts; null: 1
 };
 
 /// Opens the first of these files that is there; null, and why in `reason`, where there is none, or where it lacks a function.

@@ -71,7 +71,7 @@ CommandEncoder Memory::encoder() {
 }
 
 ComputePass Memory::pass() {
-  const PassDescriptor descriptor;
+  const PassDescriptor descriptor{{}, !pass_ && clock_ ? clock_->next() : nullptr};
   if (!pass_) pass_ = device_.driver().CommandEncoderBeginComputePass(encoder(), &descriptor);
   return pass_;
 }
@@ -125,22 +125,27 @@ void Memory::download(std::span<std::byte> to, const std::byte* from) {
   const auto first = static_cast<std::uint64_t>(place.offset) / 4 * 4, beside = static_cast<std::uint64_t>(place.offset) - first;
   const std::uint64_t words = (beside + to.size() + 3) / 4 * 4;
   const std::lock_guard lock(mutex_);
+  read(place.buffer, first, words, [&](const std::byte* bytes) { std::memcpy(to.data(), bytes + beside, to.size()); });
+}
+
+/// Both in whole words.
+void Memory::read(BufferHandle from, std::uint64_t first, std::uint64_t bytes, FunctionRef<void(const std::byte*)> use) {
   const Driver& driver = device_.driver();
-  const BufferDescriptor descriptor{{}, map_read | copy_to, words};
+  const BufferDescriptor descriptor{{}, map_read | copy_to, bytes};
   const std::shared_ptr<BufferHandleOf> holder(driver.DeviceCreateBuffer(device_.handle, &descriptor), driver.BufferRelease);
   const BufferHandle staged = holder.get();
-  device_.check("taking {} bytes for reading", words);
-  driver.CommandEncoderCopyBufferToBuffer(encoder(), place.buffer, first, staged, 0, words);
+  device_.check("taking {} bytes for reading", bytes);
+  driver.CommandEncoderCopyBufferToBuffer(encoder(), from, first, staged, 0, bytes);
   submit();
   bool done = false;
   constexpr std::uint64_t for_reading = 1;
-  driver.BufferMapAsync(staged, for_reading, 0, words, {.function = note_done, .first = &done});
+  driver.BufferMapAsync(staged, for_reading, 0, bytes, {.function = note_done, .first = &done});
   device_.wait(done);
   const std::string report = device_.take_report();
-  const auto* const bytes = report.empty() ? static_cast<const std::byte*>(driver.BufferGetConstMappedRange(staged, 0, words)) : nullptr;
-  if (bytes) std::memcpy(to.data(), bytes + beside, to.size());
+  const auto* const mapped = report.empty() ? static_cast<const std::byte*>(driver.BufferGetConstMappedRange(staged, 0, bytes)) : nullptr;
+  if (mapped) use(mapped);
   driver.BufferUnmap(staged);
-  if (!bytes) fail("{} ({}): reading {} bytes: {}", device_.facts.name, device_.facts.title, to.size(), report);
+  if (!mapped) fail("{} ({}): reading {} bytes: {}", device_.facts.name, device_.facts.title, bytes, report);
 }
 
 void Memory::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
@@ -189,6 +194,30 @@ void Memory::finish() {
   device_.driver().QueueOnSubmittedWorkDone(device_.queue, {.function = note_done, .first = &done});
   device_.wait(done);
   device_.check("waiting for it");
+}
+
+double Memory::seconds(FunctionRef<void()> work) {
+  if (!device_.has_clock) return DeviceMemory::seconds(work);
+  const std::lock_guard timing(timing_mutex_);
+  const auto note_in = [&](std::unique_ptr<PassClock> clock) {
+    const std::lock_guard lock(mutex_);
+    end_pass();
+    clock_ = std::move(clock);
+  };
+  note_in(std::make_unique<PassClock>(device_));
+  const std::shared_ptr<void> end(nullptr, [&](void*) { note_in(nullptr); });
+  const double host = DeviceMemory::seconds(work);
+  const double noted = noted_seconds();
+  return noted > 0 ? noted : host;
+}
+
+/// 0: no pass was noted.
+double Memory::noted_seconds() {
+  const std::lock_guard lock(mutex_);
+  double seconds = 0;
+  if (const BufferHandle times = clock_->resolve(encoder()))
+    read(times, 0, clock_->bytes(), [&](const std::byte* bytes) { seconds = clock_->seconds(bytes); });
+  return seconds;
 }
 
 void Memory::launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes,

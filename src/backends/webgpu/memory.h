@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "backends/webgpu/buffers.h"
+#include "backends/webgpu/pass_clock.h"
 #include "backends/webgpu/shaders.h"
 
 namespace rlx::webgpu {
@@ -25,6 +26,8 @@ class Memory : public DeviceMemory {
   void clear(std::byte* to, std::int64_t bytes) override;
   std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& cache) override;
   void finish() override;
+  /// By the device's own clock, from the first pass that begins to the last that ends; by the host's where there is none.
+  double seconds(FunctionRef<void()> work) override;
 
   void launch(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
 
@@ -33,6 +36,8 @@ class Memory : public DeviceMemory {
   ComputePass pass();
   void end_pass();
   void submit();
+  void read(BufferHandle from, std::uint64_t first, std::uint64_t bytes, FunctionRef<void(const std::byte*)> use);
+  double noted_seconds();
   void record(const LoadedKernel& kernel, std::span<std::byte* const> buffers, std::span<const std::int64_t> sizes, std::int64_t positions);
   std::shared_ptr<std::byte> gather(const LoadedKernel& kernel, std::vector<std::byte*>& buffers, std::span<const std::int64_t> sizes);
   void record_copy(std::byte* to, const std::byte* from, std::int64_t bytes);
@@ -47,6 +52,8 @@ class Memory : public DeviceMemory {
   std::mutex mutex_;  // of what is recorded
   CommandEncoder encoder_ = nullptr;
   ComputePass pass_ = nullptr;
+  std::unique_ptr<PassClock> clock_;  // null: nothing is timed
+  std::mutex timing_mutex_;
   BufferHandle tables_ = nullptr;    // of the sizes of all launches that are recorded
   std::vector<std::byte> recorded_;  // what they hold
 };
