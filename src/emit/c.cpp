@@ -6,6 +6,7 @@
 #include "emit/c_dialect.h"
 #include "emit/c_scalar.h"
 #include "emit/printer.h"
+#include "kernel/reach.h"
 #include "kernel/runs.h"
 
 namespace rlx {
@@ -15,15 +16,16 @@ constexpr int longest_sum = 2048;  // terms that are added in one place
 
 class CPrinter : public KernelPrinter {
  public:
-  CPrinter(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options)
-      : KernelPrinter(kernel, options), dialect_(dialect), scalars_(dialect), width_(options.vector) {}
+  CPrinter(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options, DType index)
+      : KernelPrinter(kernel, options), dialect_(dialect), scalars_(dialect), width_(options.vector), index_(index) {}
 
   KernelText print() {
     if (kernel_.tile && !dialect_.position.empty()) fail_internal("emit: a tile kernel in {}", dialect_.name);
     if (dialect_.position.empty()) {
       print_body("begin", "end");
     } else {
-      body_ += in_group() ? dialect_.group_position : dialect_.position;
+      const std::string_view form = in_group() ? dialect_.group_position : dialect_.position;
+      body_ += fmt::format(fmt::runtime(form), fmt::arg("I", register_name(index_)));
       print_position("position");
     }
     KernelText named = named_by_hash(text(), dialect_.name, scheduled_.counted());
@@ -71,12 +73,17 @@ class CPrinter : public KernelPrinter {
     constexpr std::string_view signs = "+*/%/%-";
     return fmt::format("({} {} {})", a, signs[static_cast<std::size_t>(op)], b);
   }
-  std::string size_argument(std::size_t at) override { return fmt::format(fmt::runtime(dialect_.size), fmt::arg("n", at)); }
+  DType index_type() const override { return index_; }
+  std::string narrowed(const std::string& value) const {
+    return index_ == i64 ? value : fmt::format("({}){}", register_name(index_), value);
+  }
+  std::string size_argument(std::size_t at) override { return narrowed(fmt::format(fmt::runtime(dialect_.size), fmt::arg("n", at))); }
+  std::string loaded(const Atom& atom) override { return narrowed(value(atom.id)); }
   std::string test(Guard::Kind kind, const std::string& index) override { return index + (kind == Guard::Kind::zero ? " == 0" : " >= 0"); }
   std::string both(const std::string& a, const std::string& b) override { return a + " && " + b; }
   void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) override {
     const std::string i = fmt::format("i{}", ++loops_);
-    line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", i, low, high, step, register_name(i64)));
+    line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", i, low, high, step, register_name(index_)));
     ++depth_;
     body(i);
     --depth_;
@@ -98,7 +105,7 @@ class CPrinter : public KernelPrinter {
   }
   /// Somewhere inside: the value is thrown away where the guard fails.
   std::string index_inside(const Expr& e, const Index& part) {
-    const std::string low = assign(register_name(i64), index(e.index - part)), last = dim(e.last - *part.upper());
+    const std::string low = assign(register_name(index_), index(e.index - part)), last = dim(e.last - *part.upper());
     return sum(fmt::format("({0} < 0 ? 0 : {0} > {1} ? {1} : {0})", low, last), index(part));
   }
   void store(const KernelStore& s) override {
@@ -117,7 +124,7 @@ class CPrinter : public KernelPrinter {
       case Expr::Kind::load: return load(id, e);
       case Expr::Kind::scalar: return scalars_.emit(e.op, args, e.dtype);
       case Expr::Kind::fma: return scalars_.fma(args[0].value, args[1].value, args[2].value, e.dtype);
-      case Expr::Kind::position: return scalars_.emit(ScalarOp::cast, {{index(e.index), i64}}, e.dtype);
+      case Expr::Kind::position: return scalars_.emit(ScalarOp::cast, {{index(e.index), index_}}, e.dtype);
       case Expr::Kind::choose: return guards(e.guards) + " ? " + args[0].value + " : " + args[1].value;
       default: fail_internal("emit: expression {} has no value of its own", id);
     }
@@ -223,7 +230,7 @@ class CPrinter : public KernelPrinter {
     const std::string last = dim(kernel_.extent(loop) - Dim(1));
     std::vector<std::string> all;
     for (int i = 0; i < count; ++i)
-      all.push_back(assign(register_name(i64), size_op(SizeOp::min, sum(loop_at(loop), std::to_string(i)), last)));
+      all.push_back(assign(register_name(index_), size_op(SizeOp::min, sum(loop_at(loop), std::to_string(i)), last)));
     return all;
   }
   /// A sum of one row and column, or of one row and a vector of columns, and where it is kept.
@@ -266,15 +273,16 @@ class CPrinter : public KernelPrinter {
   std::string vector_type() const { return vector_type(width_); }
 
   void print_product(const ProductBlock& block) override {
-    const std::string first_row = block.row < 0 ? "0" : assign(register_name(i64), loop_at(block.row));
-    const std::string first_column = assign(register_name(i64), loop_at(block.column));
+    const std::string first_row = block.row < 0 ? "0" : assign(register_name(index_), loop_at(block.row));
+    const std::string first_column = assign(register_name(index_), loop_at(block.column));
     if (block.row >= 0) set_loop(block.row, first_row);
     set_loop(block.column, first_column);
     const std::vector<std::string> rows = places(block.row, block.rows);
     std::vector<std::string> columns{first_column};
     if (block.along_terms) columns = places(block.column, block.columns);
     else
-      columns[0] = assign(register_name(i64), size_op(SizeOp::min, first_column, dim(kernel_.extent(block.column) - Dim(block.columns))));
+      columns[0] =
+          assign(register_name(index_), size_op(SizeOp::min, first_column, dim(kernel_.extent(block.column) - Dim(block.columns))));
     for (const ProductBlock::Sum& sum : block.sums) declare_variable(sum.id, std::int64_t{block.rows} * block.columns);
     lane_loop(block.rows * block.columns, [&](const std::string& lane) {
       for (const ProductBlock::Sum& sum : block.sums) set_variable(sum.id, lane, "0");
@@ -356,7 +364,8 @@ class CPrinter : public KernelPrinter {
 
   const CDialect& dialect_;
   CScalars scalars_;
-  int width_;  // of vectors
+  int width_;    // of vectors
+  DType index_;  // of positions and sizes
   std::set<int> used_buffers_;
   std::size_t depth_ = 1;
   int temporaries_ = 0, loops_ = 0;
@@ -365,7 +374,7 @@ class CPrinter : public KernelPrinter {
 }  // namespace
 
 KernelText print_c(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options) {
-  return CPrinter(kernel, dialect, options).print();
+  return CPrinter(kernel, dialect, options, is_narrow(kernel) ? i32 : i64).print();
 }
 
 }  // namespace rlx

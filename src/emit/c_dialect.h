@@ -36,8 +36,8 @@ struct CDialect {
   std::string_view group_header = {}, group_open = {}, aligned_buffer = {}, group_position = {};
   std::string_view group_lane = {}, group_row = {}, exchange = {}, on_chip = {}, aligned_array = {}, barrier = {}, warp_barrier = {};
   std::array<std::string_view, 5> pieces = {};  // types of 1, 2, 4, 8 and 16 bytes
-  std::string_view position =
-      {};  // makes `position`, the only one it computes, or leaves the function; empty: it goes from `begin` to `end`
+  // Makes `position`, an {I}, the only one it computes, or leaves the function; empty: it goes from `begin` to `end`.
+  std::string_view position = {};
 };
 
 /// CUDA C++ and HIP.

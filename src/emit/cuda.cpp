@@ -33,7 +33,7 @@ constexpr CDialect cuda{
         "#endif\n#endif\n",
     .group_open = "extern \"C\" __global__ void __launch_bounds__({n}) @NAME@(",
     .aligned_buffer = "  b{n} = ({T}*)__builtin_assume_aligned(b{n}, 16);\n",
-    .group_position = "  const long long position = blockIdx.x;\n",
+    .group_position = "  const {I} position = blockIdx.x;\n",
     .group_lane = "(int)(threadIdx.x % {n})",
     .group_row = "(threadIdx.x / {n})",
     .exchange = "rlx_exchange({x}, {n})",
@@ -42,7 +42,7 @@ constexpr CDialect cuda{
     .barrier = "__syncthreads();",
     .warp_barrier = "rlx_wait_for_warp();",
     .pieces = {"unsigned char", "unsigned short", "unsigned", "uint2", "uint4"},
-    .position = "  const long long position = blockIdx.x * (long long)blockDim.x + threadIdx.x;\n  if (position >= positions) return;\n",
+    .position = "  const {I} position = blockIdx.x * ({I})blockDim.x + threadIdx.x;\n  if (position >= positions) return;\n",
 };
 
 constexpr CDialect cuda_function = [] {

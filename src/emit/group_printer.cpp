@@ -13,9 +13,9 @@ void KernelPrinter::take_row_of_group() {
   std::string& at = variables_[static_cast<std::size_t>(loop)];
   const std::string extent = dim(kernel_.extent(loop));
   const int step = kernel_.variables[static_cast<std::size_t>(loop)].step;
-  const std::string row = computed(sum(at, times(group_row(), std::to_string(step))), i64);
+  const std::string row = computed(sum(at, times(group_row(), std::to_string(step))), index_type());
   own_row_ = less(row, extent);
-  at = computed(size_op(SizeOp::min, row, size_op(SizeOp::subtract, extent, std::to_string(step))), i64);
+  at = computed(size_op(SizeOp::min, row, size_op(SizeOp::subtract, extent, std::to_string(step))), index_type());
 }
 
 /// A loop whose values the lanes share. What each lane has is the same in all loops over a variable.
@@ -32,7 +32,7 @@ void KernelPrinter::print_shared(const Statement& s) {
       const bool fills = kernel_.extent(s.variable).value() % (lanes * s.vector) == 0;
       lane_loop(s.slots, [&](const std::string& slot) {
         const std::string number = size_op(SizeOp::add, size_op(SizeOp::multiply, slot, std::to_string(lanes)), lane);
-        const std::string first = computed(times(number, vector), i64);
+        const std::string first = computed(times(number, vector), index_type());
         if (fills) return print_neighbours(s, first, slot);
         only_if(less(first, high), [&] { print_neighbours(s, first, slot); });
       });

@@ -25,7 +25,7 @@ constexpr CDialect metal{
         "uint lane [[thread_position_in_threadgroup]], uint lanes [[threads_per_threadgroup]]) {\n",
     .buffer = "  device {T}* const b{n} = given.b{n};\n",
     .size = "given.s{n}",
-    .position = "  const long position = group * (long)lanes + lane;\n  if (position >= given.positions) return;\n",
+    .position = "  const {I} position = group * ({I})lanes + lane;\n  if (position >= given.positions) return;\n",
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ constexpr CDialect opencl{
     .close = "const long positions) {\n",
     .buffer = "  b{n} += o{n};\n",
     .size = "s{n}",
-    .position = "  const long position = get_global_id(0);\n  if (position >= positions) return;\n",
+    .position = "  const {I} position = get_global_id(0);\n  if (position >= positions) return;\n",
 };
 
 }  // namespace

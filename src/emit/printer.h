@@ -21,7 +21,7 @@ class KernelPrinter {
   KernelPrinter& operator=(const KernelPrinter&) = delete;
 
  protected:
-  /// On 64-bit integers, as in C; grid positions are divided as unsigned ones.
+  /// On signed integers of `index_type`, as in C; grid positions are divided as unsigned ones.
   enum class SizeOp : std::uint8_t { add, multiply, divide, remainder, unsigned_divide, unsigned_remainder, subtract, min };
   using LoopBody = std::function<void(const std::string& variable)>;
   /// What is kept across loops for an expression: its accumulator, or its value for each lane of a block or each place of a row; and for a
@@ -38,6 +38,7 @@ class KernelPrinter {
   };
 
   // -- what a dialect defines
+  virtual DType index_type() const { return i64; }
   virtual std::string size_op(SizeOp op, const std::string& a, const std::string& b) = 0;
   /// Argument `at` of the kernel's `sizes`.
   virtual std::string size_argument(std::size_t at) = 0;

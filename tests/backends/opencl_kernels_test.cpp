@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "backends/opencl_device.h"
+#include "rlx/ops.h"
 
 namespace rlx::test {
 namespace {
@@ -123,6 +124,21 @@ TEST_F(OpenClKernels, AnUnusableFolderIsSaid) {
   const CompileCounters counters = load_in(folder / "file" / "below");
   EXPECT_EQ(counters.kernels_compiled, 3);
   EXPECT_NE(counters.cache_error, "");
+}
+
+/// Of nearly 5 billion, which lie nowhere.
+TEST_F(OpenClKernels, CountBeyond32Bits) {
+  const Dim rows = Dim::symbol("S", 1 << 20), columns = Dim::symbol("T", 1 << 20);
+  Graph graph;
+  const Value x = graph.input("x", {rows}, u8), z = graph.input("z", {columns}, u8);
+  const Value all = reverse(iota(x, {rows * columns}, i64), {0});
+  graph.output("last", slice(all, {0}, {1}, {1}) + cast(slice(x, {0}, {1}, {1}) + slice(z, {0}, {1}, {1}), i64));
+  const Executable executable = session().compile(graph);
+  const auto last = [&](std::int64_t s, std::int64_t t) {
+    return executable.run({{"x", Array(u8, {s})}, {"z", Array(u8, {t})}}).at("last").get_int(0);
+  };
+  EXPECT_EQ(last(3, 4), 11);
+  EXPECT_EQ(last(70000, 70000), 4899999999);
 }
 
 TEST_F(OpenClKernels, WhatTheDriverRefusesIsNamedWithItsLog) {

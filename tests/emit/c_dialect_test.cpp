@@ -53,10 +53,23 @@ struct Language {
 
 constexpr ScheduleOptions vectors{.lanes = true, .vector = 16};
 
+/// The kernel with a number that nobody asks for, and that 32 bits do not hold.
+Kernel with_far_index(Kernel kernel) {
+  Expr far;
+  far.kind = Expr::Kind::position;
+  far.dtype = i64;
+  far.index = Dim(std::int64_t{1} << 40);
+  kernel.add(std::move(far));
+  return kernel;
+}
+
 const std::vector<Language>& languages() {
   static const std::vector<Language> all{
       {"C", {}, "cc -std=c11", [](const Kernel& kernel) { return emit_c(kernel); }},
-      {"C with lanes", {.lanes = true}, "cc -std=c11", [](const Kernel& kernel) { return emit_c(kernel, {.lanes = true}); }},
+      {"C with lanes and indices of 64 bits",
+       {.lanes = true},
+       "cc -std=c11",
+       [](const Kernel& kernel) { return emit_c(with_far_index(kernel), {.lanes = true}); }},
       {"OpenCL", {.lanes = true}, "clang-19 -std=c11", [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel)); }},
       {"OpenCL with vectors", vectors, "clang-19 -std=c11",
        [](const Kernel& kernel) { return opencl_as_c(kernel, emit_opencl(kernel, vectors)); }},
@@ -322,6 +335,30 @@ TEST(CDialect, TileKernelsComputeTheirRangesAndNothingElse) {
     for (const KernelBuffer& buffer : kernel.buffers) buffers.push_back(buffer.written ? out.data() : in.data());
     function(buffers.data(), sizes.data(), 0, 0);
     EXPECT_EQ(out, expected);
+  }
+}
+
+TEST(CDialect, IndicesHave32BitsWhereTheseSuffice) {
+  struct Form {
+    std::string narrow, wide;
+    KernelText (*print)(const Kernel& kernel);
+  };
+  const std::vector<Form> forms{
+      {"for (int32_t i1 ", "for (int64_t i1 ", [](const Kernel& kernel) { return emit_c(kernel); }},
+      {"const int position ", "const long position ", [](const Kernel& kernel) { return emit_opencl(kernel); }},
+      {"const int position ", "const long long position ", [](const Kernel& kernel) { return emit_cuda(kernel); }},
+      {"const int position ", "const long position ", [](const Kernel& kernel) { return emit_metal(kernel); }},
+  };
+  const auto doubled = [](const Dim& size) {
+    Graph graph;
+    graph.output("y", graph.input("x", {size, 3}, f32) * 2.0);
+    return kernel_of(graph);
+  };
+  constexpr std::int64_t little = 1 << 20, much = std::int64_t{1} << 31;
+  const auto expect = [&](const std::string& wanted, const std::string& text) { EXPECT_NE(text.find(wanted), std::string::npos) << text; };
+  for (const auto& [narrow, wide, print] : forms) {
+    for (const Dim& size : {Dim(little), Dim::symbol("S", little)}) expect(narrow, print(doubled(size)).text);
+    for (const Dim& size : {Dim(much), Dim::symbol("S", much)}) expect(wide, print(doubled(size)).text);
   }
 }
 

@@ -1,11 +1,12 @@
 #include "backends/webgpu/memory.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "backends/loaded_kernels.h"
+#include "kernel/reach.h"
 
 namespace rlx::webgpu {
 namespace {
@@ -285,10 +286,10 @@ void Memory::record(const LoadedKernel& kernel, std::span<std::byte* const> give
 /// Where it begins among those that are recorded.
 std::size_t Memory::add_table(const LoadedKernel& kernel, const std::vector<BufferPlace>& places, std::span<const std::int64_t> sizes,
                               std::int64_t positions) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() - (1 << 23);  // positions behind the last one count on
   std::vector<std::int32_t> table{0};
   const auto add = [&](std::int64_t number) {
-    if (number > most || number < -most) fail("{}: kernel {} counts up to {} (allowed: {})", device_.facts.name, kernel.name, number, most);
+    if (std::abs(number) > most_narrow)
+      fail("{}: kernel {} counts up to {} (allowed: {})", device_.facts.name, kernel.name, number, most_narrow);
     table.push_back(static_cast<std::int32_t>(number));
   };
   add(positions);
