@@ -5,6 +5,7 @@
 
 #include "emit/llvm_scalar.h"
 #include "emit/printer.h"
+#include "kernel/reach.h"
 
 namespace rlx {
 namespace {
@@ -161,7 +162,7 @@ class LlvmPrinter : public KernelPrinter {
       case Expr::Kind::load: return load(id, e);
       case Expr::Kind::scalar: return scalars().emit(e.op, args, e.dtype);
       case Expr::Kind::fma: return scalars().fma(args[0].value, args[1].value, args[2].value, e.dtype);
-      case Expr::Kind::position: return scalars().emit(ScalarOp::cast, {{index(e.index), i64}}, e.dtype);
+      case Expr::Kind::position: return position(e);
       case Expr::Kind::choose: {
         const std::string type = llvm_register_type(e.dtype);
         return assign(fmt::format("select i1 {}, {} {}, {} {}", guards(e.guards), type, args[0].value, type, args[1].value));
@@ -169,6 +170,13 @@ class LlvmPrinter : public KernelPrinter {
       case Expr::Kind::reduce: break;
     }
     fail_internal("emit: expression {} has no value of its own", id);
+  }
+
+  /// AVX2 has no instruction that makes floats of 64 bits.
+  std::string position(const Expr& e) {
+    const std::string wide = index(e.index);
+    if (!is_float(e.dtype) || !is_narrow(e.index)) return scalars().emit(ScalarOp::cast, {{wide, i64}}, e.dtype);
+    return scalars().emit(ScalarOp::cast, {{assign("trunc i64 " + wide + " to i32"), i32}}, e.dtype);
   }
 
   // -- statements

@@ -66,6 +66,17 @@ TEST(Reach, IndicesThatWereReadCountAsTheyAreClamped) {
   EXPECT_FALSE(of_rows(1 << 26));
 }
 
+TEST(Reach, DecidesOfWhatTheCpuMakesFloats) {
+  const auto ramp = [](const Dim& size) {
+    Graph graph;
+    graph.output("y", iota(graph.input("x", {1}, f32), {size}, f32));
+    return emit_llvm(kernel_of(graph)).text;
+  };
+  for (const Dim& size : {Dim(1000), Dim::symbol("S", 1000)}) EXPECT_NE(ramp(size).find("sitofp i32"), std::string::npos) << ramp(size);
+  for (const Dim& size : {Dim(std::int64_t{1} << 31), Dim::symbol("S", std::int64_t{1} << 31)})
+    EXPECT_NE(ramp(size).find("sitofp i64"), std::string::npos) << ramp(size);
+}
+
 TEST(Reach, LoopsAreCountedTogether) {
   EXPECT_FALSE(is_narrow_kernel([](Graph& g) { return sum(broadcast_to(g.input("x", {1}, f32), {1 << 16, 1 << 16}), {0, 1}); }));
   EXPECT_FALSE(is_narrow_kernel([](Graph& g) { return broadcast_to(g.input("x", {1}, f32), {1 << 16, 1 << 16}); }));
