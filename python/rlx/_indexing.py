@@ -266,6 +266,8 @@ class AtIndex:
     def _scattered(self, values, kind, mode="fill", **_hints):
         array, places = self.array, self._places(_placed(mode))
         values = _call("broadcast_to", asarray(values, array.dtype if type(values) is int else None).astype(array.dtype), list(places.shape))
+        if array.size == 0:
+            return array
         flat = _core.apply(
             "scatter",
             (_call("reshape", array, [array.size]), _call("reshape", places, [places.size, 1]), _call("reshape", values, [places.size])),

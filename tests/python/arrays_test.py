@@ -111,6 +111,15 @@ def test_indices_are_numpys(index):
     assert np.array_equal(x.at[index].add(2).numpy(), added)
 
 
+def test_changes_of_nothing_give_nothing():
+    for shape, index in (((0, 3), ()), ((0, 5), (None, slice(-1, 1, 2))), ((2, 0, 3), (1, ..., 0)), ((0, 3), (slice(None), [0, 2]))):
+        x = rlx.asarray(np.zeros(shape, np.float32))
+        for change in ("set", "add", "min"):
+            assert getattr(x.at[index], change)(1.0).shape == shape
+    with pytest.raises(rlx.Error):
+        x.at[0:0].add(np.ones((4, 4), np.float32))
+
+
 def test_masks_choose_elements():
     a = np.arange(12.0, dtype=np.float32).reshape(3, 4)
     x = rlx.asarray(a)
