@@ -1,5 +1,6 @@
 """Derivatives and batches of functions of arrays."""
 import functools
+import types
 
 from . import _core, _trees
 from ._array import Array
@@ -230,16 +231,36 @@ class _OutAxes:
         return _trees.broadcast_prefix(self.out_axes, self.trees[0], _is_axis)
 
 
-def checkpoint(function, save="nothing"):
-    """The function with less memory between its forward and its backward pass: `save` is everything, dots or nothing."""
+# What `jax.checkpoint_policies` calls the ways to save.
+checkpoint_policies = types.SimpleNamespace(everything_saveable="everything", nothing_saveable="nothing", dots_saveable="dots", checkpoint_dots="dots")
+
+
+def checkpoint(function=None, save=None, *, policy=None, static_argnums=(), prevent_cse=True):
+    """The function with less memory between its forward and its backward pass. `save`, or as in JAX `policy`, says what that keeps: everything,
+    dots (the results of matrix products and convolutions) or nothing but the arguments; it computes the rest again. Arguments at
+    `static_argnums` stay as they are. What is computed again is never shared, whatever `prevent_cse` says."""
+    if function is None:
+        return functools.partial(checkpoint, save=save, policy=policy, static_argnums=static_argnums)
+    kept = save or policy or "nothing"
+    if not isinstance(kept, str):
+        raise Error(f"checkpoint: a policy of type {type(kept).__name__} (allowed: those in rlx.checkpoint_policies)")
 
     @functools.wraps(function)
-    def saved(*args):
-        leaves, tree = _trees.flatten(args)
+    def saved(*args, **kwargs):
+        static = {i % len(args) for i in ((static_argnums,) if isinstance(static_argnums, int) else static_argnums)}
+        leaves, tree = _trees.flatten(([arg for i, arg in enumerate(args) if i not in static], kwargs))
+
+        def whole(varying, words):
+            rest = iter(varying)
+            return function(*[arg if i in static else next(rest) for i, arg in enumerate(args)], **words)
+
         trees = []
-        called = _flat_function(function, tree, trees)
+        called = _flat_function(whole, tree, trees)
         arrays = [leaf_of(leaf) for leaf in leaves]
-        results = in_trace("checkpoint", arrays, lambda trace, inputs: _core.checkpoint(called, inputs, save, trace))
+        results = in_trace("checkpoint", arrays, lambda trace, inputs: _core.checkpoint(called, inputs, kept, trace))
         return _trees.unflatten(trees[0], results)
 
     return saved
+
+
+remat = checkpoint

@@ -169,6 +169,31 @@ def test_checkpoint_changes_no_number():
         assert np.allclose(rlx.grad(rlx.checkpoint(layer, save))(X).numpy(), rlx.grad(layer)(X).numpy(), rtol=1e-6)
 
 
+def test_checkpoint_policies_say_what_is_computed_again():
+    layer = lambda x, w: jnp.tanh(jnp.sin(x @ w) @ w).sum()  # noqa: E731
+    square, policies = np.float32(np.eye(4) * 0.5 + 0.1), rlx.checkpoint_policies
+
+    def times(policy):  # of products and of sines
+        step = rlx.jit(rlx.value_and_grad(rlx.checkpoint(layer, policy=policy), (0, 1)))
+        assert all(np.allclose(mine, other, rtol=1e-6) for mine, other in zip(step(X, square)[1], rlx.grad(layer, (0, 1))(X, square)))
+        text = step.lower(X, square).dump("mir")
+        return text.count(" = dot("), text.count(" = sin(")
+
+    forward_and_back, sines = times(policies.everything_saveable)
+    assert times(policies.dots_saveable) == (forward_and_back, sines + 1) == times(policies.checkpoint_dots)
+    assert times(policies.nothing_saveable) == (forward_and_back + 2, sines + 1) == times(None)
+    with pytest.raises(rlx.Error, match="a policy of type function"):
+        rlx.checkpoint(layer, policy=lambda *_: True)
+
+
+def test_checkpoint_takes_what_jax_takes():
+    @rlx.remat(policy=rlx.checkpoint_policies.dots_saveable, static_argnums=(1,))
+    def powers(x, kind, scale=1.0):
+        return {"y": getattr(jnp, kind)(x * scale).sum()}
+
+    assert np.allclose(rlx.grad(lambda x: powers(x, "sin", scale=2.0)["y"])(X), 2 * np.cos(2 * X), rtol=1e-5)
+
+
 def test_branches():
     choose = rlx.jit(lambda i, x: rlx.switch(i, [lambda v: v + 1, lambda v: v * 2, lambda v: v - 3], x))
     for i, expected in ((0, X + 1), (1, X * 2), (2, X - 3), (7, X - 3), (-1, X + 1)):
