@@ -225,3 +225,65 @@ def test_the_gradient_of_cholesky_is_symmetric():  # as in jax.numpy, of whose r
     assert np.array_equal(found, found.T)
     lower = jnp.linalg.cholesky(np.tril(matrix), symmetrize_input=False)
     compare(lower, np.linalg.cholesky(matrix))
+
+
+PADS = [(mode, width, {}) for mode in ("constant", "edge", "reflect", "symmetric", "wrap", "mean", "median", "minimum", "maximum", "linear_ramp")
+        for width in (0, 2, (1, 2), ((1, 2), (3, 0)), ((0, 0), (5, 7)), ((1,), (2,)), ((1, 1),), np.int64([[1, 2], [3, 4]]))]  # fmt: skip
+PADS += [(mode, ((1, 9), (12, 1)), {"reflect_type": kind}) for mode in ("reflect", "symmetric") for kind in ("even", "odd")]
+PADS += [("wrap", ((1, 9), (12, 1)), {}), ("linear_ramp", 2, {"end_values": ((1, 2), (3, 4))}), ("linear_ramp", (1, 2), {"end_values": 7})]
+PADS += [("constant", 2, {"constant_values": ((1, 2), (3, 4))}), ("constant", 2, {"constant_values": (1, 2)}), ("constant", 1, {"constant_values": 5})]
+PADS += [(mode, 2, {"stat_length": length}) for mode in ("mean", "median", "minimum", "maximum") for length in (1, (1, 2), ((1, 2), (2, 3)), 100)]
+
+
+@pytest.mark.parametrize("mode,width,options", PADS)
+def test_pad(mode, width, options):
+    whole = (A * 10).astype(np.int32)
+    for x in (A, whole, A[:1], A[:, :1]):
+        compare(jnp.pad(x, width, mode, **options), np.pad(x, width, mode, **options))
+    compare(rlx.jit(lambda x: jnp.pad(x, width, mode, **options))(A), np.pad(A, width, mode, **options))
+
+
+def test_pad_of_other_things():
+    compare(jnp.pad(A, {0: (1, 2), -1: 1}), np.pad(A, ((1, 2), (1, 1))))
+    compare(jnp.pad(A[:0], ((1, 1), (0, 0))), np.pad(A[:0], ((1, 1), (0, 0))))
+    assert jnp.pad(A, 1, "empty").shape == (5, 6)
+    lengths = rlx.jit(lambda x: jnp.pad(x, (2, 1), "edge"), dims={"x": {0: rlx.Dim("N", 64)}})
+    for n in (4, 9):
+        compare(lengths(np.arange(n, dtype=np.float32)), np.pad(np.arange(n, dtype=np.float32), (2, 1), "edge"))
+    for width, options, text in ((-1, {}, "a width of -1"), (1, {"mode": "around"}, "mode 'around'"), (((1, 2),) * 3, {}, "a pair for each of 2 axes"),
+                                 (1, {"mode": "mean", "stat_length": 0}, "a stat_length of 0"), ({2: 1}, {}, "axis 2"),
+                                 (1, {"mode": "reflect", "reflect_type": "new"}, "reflect_type 'new'")):  # fmt: skip
+        with pytest.raises(rlx.Error, match=text):
+            jnp.pad(A, width, **options)
+    with pytest.raises(rlx.Error, match="axis 0 is empty"):
+        jnp.pad(A[:0], 1, "edge")
+
+
+def test_distances_along_an_axis():
+    low, high = np.float32([1, 2]), np.float32([100, 300])
+    for axis in (0, 1, -1):
+        compare(jnp.geomspace(low, high, 3, axis=axis), np.geomspace(low, high, 3, axis=axis))
+        compare(jnp.logspace(low, 3.0, 4, axis=axis), np.logspace(low, 3.0, 4, axis=axis))
+    compare(jnp.geomspace(low, 100, 3, endpoint=False), np.geomspace(low, 100, 3, endpoint=False))
+    compare(jnp.geomspace(1j, 1000j, 4), np.geomspace(1j, 1000j, 4).astype(np.complex64))
+    with np.errstate(invalid="ignore"):
+        compare(jnp.geomspace(1, -1000, 4), np.geomspace(1, -1000, 4).astype(np.float32))
+    compare(jnp.geomspace(1, 1000, 4, dtype="int32"), np.geomspace(1, 1000, 4, dtype=np.int32))
+
+
+def test_positions_in_flat_arrays():
+    rows, columns = np.int32([3, 8, -1]), np.int32([4, 9, 1])
+    for order in "CF":
+        for mode in ("wrap", "clip", ("wrap", "clip")):
+            compare(jnp.ravel_multi_index((rows, columns), (7, 6), mode=mode, order=order), np.ravel_multi_index((rows, columns), (7, 6), mode=mode, order=order))
+        for shape, at in (((7, 6), np.int32([22, 41, 37])), ((2, 3, 4), np.int32([[5], [23]])), (7, np.int32(5))):
+            for mine, other in zip(jnp.unravel_index(at, shape, order), np.unravel_index(at, shape, order), strict=True):
+                compare(mine, other)
+    with pytest.raises(rlx.Error, match=r"index 8 on axis 0 \(allowed: 0..6\)"):
+        jnp.ravel_multi_index((rows, columns), (7, 6))
+    assert [int(i) for i in jnp.unravel_index(50, (7, 6))] == [6, 5]
+
+
+def test_sort_complex():
+    for x in (Z, np.complex64([3 + 1j, 1 - 2j, 1 + 0j, np.nan]), M, N.astype(np.float32)):
+        compare(jnp.sort_complex(x), np.sort_complex(x).astype(np.complex64))

@@ -14,6 +14,7 @@ from .information import *
 from .kinds import *
 from .linalg import cross
 from .numbers import *
+from .padding import *
 from .parts import *
 from .polynomials import *
 from .products import *

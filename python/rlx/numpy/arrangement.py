@@ -224,16 +224,6 @@ def take_along_axis(x, indices, axis=-1, mode=None, fill_value=None):
     return where(_inside(indices, x.shape[axis]), result, fill_value if fill_value is not None else _no_value(x.dtype))
 
 
-def pad(x, pad_width, mode="constant", constant_values=0):
-    """Elements before and after along each axis. Modes: constant, reflect, edge, wrap, symmetric, linear_ramp."""
-    x = array_of(x)
-    if isinstance(pad_width, int):
-        pad_width = [(pad_width, pad_width)] * x.ndim
-    elif isinstance(pad_width[0], int):
-        pad_width = [tuple(pad_width) if len(pad_width) == 2 else tuple(pad_width) * 2] * x.ndim
-    return call("pad_mode", x, [low for low, _ in pad_width], [high for _, high in pad_width], mode, float(constant_values))
-
-
 def sort(x, axis=-1, descending=False, stable=True, kind=None):
     """The elements in order along an axis; without one those of the flat array. NaN is the largest."""
     x, axis = along(x, axis)
@@ -274,7 +264,8 @@ def diag(x, k=0):
         return diagonal(x, k)
     if k == 0:
         return call("diag", x)
-    return pad(call("diag", x), [(builtins.max(-k, 0), builtins.max(k, 0)), (builtins.max(k, 0), builtins.max(-k, 0))])
+    down, right = builtins.max(-k, 0), builtins.max(k, 0)
+    return call("pad", call("diag", x), [down, right], [right, down])
 
 
 def diagonal(x, offset=0, axis1=0, axis2=1):

@@ -4,6 +4,7 @@ import math
 
 from .._array import asarray
 from .._core import DType, Error
+from .._dtypes import is_complex
 from ._base import along, array_of, axes_of, call, place_of, public, sizes_of
 from .arrangement import (_placed, argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
                           tile)  # fmt: skip
@@ -230,21 +231,44 @@ def triu_indices_from(x, k=0):
     return triu_indices(array_of(x).shape[-2], k, array_of(x).shape[-1])
 
 
-def unravel_index(positions, shape):
-    """The index on each axis of positions in the flat array."""
-    positions, result = array_of(positions), []
-    for size in reversed(shape):
-        result.insert(0, positions % size)
-        positions = positions // size
+def _faster_last(shape, order):
+    """The axes from the one that runs slowest to the one that runs fastest."""
+    if order not in ("C", "F"):
+        raise Error(f"the order of a flat array is {order!r} (allowed: C, F)")
+    return list(range(len(shape))) if order == "C" else list(reversed(range(len(shape))))
+
+
+def unravel_index(positions, shape, order="C"):
+    """The index on each axis of positions in the flat array; of positions outside that of the nearest inside, as in jax.numpy."""
+    shape = sizes_of(shape)
+    count, result = math.prod(shape), [None] * len(shape)
+    positions = clip(positions, -count, count - 1)
+    for axis in reversed(_faster_last(shape, order)):
+        result[axis] = positions % shape[axis]
+        positions = positions // shape[axis]
     return tuple(result)
 
 
-def ravel_multi_index(index, dims):
-    """The positions in the flat array of indices on each axis."""
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    """The positions in the flat array of indices on each axis. Those outside are errors where they are known, or with `mode`, one for all axes
+    or one for each, wrap or clip."""
     position = 0
-    for each, size in zip(index, dims):
-        position = array_of(each) + position * size
+    modes = [mode] * len(dims) if isinstance(mode, str) else mode
+    for axis in _faster_last(dims, order):
+        position = _index_inside(array_of(multi_index[axis]), axis, dims[axis], modes[axis]) + position * dims[axis]
     return position
+
+
+def _index_inside(index, axis, size, mode):
+    if mode not in ("raise", "wrap", "clip"):
+        raise Error(f"ravel_multi_index: mode {mode!r} (allowed: raise, wrap, clip)")
+    if mode == "wrap":
+        return remainder(index, size)
+    if mode == "clip":
+        return clip(index, 0, size - 1)
+    if not index._is_traced and (outside := [i for i in ravel(index).tolist() if not 0 <= i < size]):
+        raise Error(f"ravel_multi_index: index {outside[0]} on axis {axis} (allowed: 0..{size - 1})")
+    return index
 
 
 def put_along_axis(x, indices, values, axis):  # noqa: A002
@@ -297,6 +321,13 @@ def lexsort(keys, axis=-1):
     for key in keys[1:]:
         order = call("take_along_axis", order, argsort(call("take_along_axis", key, order, axis), axis), axis)
     return order
+
+
+def sort_complex(x):
+    """As complex numbers, sorted along the last axis by real parts, then by imaginary parts."""
+    x = array_of(x)
+    x = x if is_complex(x.dtype) else x.astype("complex128" if x.dtype == DType.f64 else "complex64")
+    return call("take_along_axis", x, lexsort((call("imag", x), call("real", x))), -1)
 
 
 def ediff1d(x, to_end=None, to_begin=None):

@@ -1,9 +1,10 @@
 """Polynomials by their coefficients, the highest power first, and windows."""
+import builtins
 import math
 
 from .._core import Error
 from ._base import array_of, call, float_of, public
-from .arrangement import concatenate
+from .arrangement import concatenate, moveaxis
 from .creation import arange, linspace, ones, zeros
 from .elementwise import abs, cos, pow, sqrt, where
 from .linalg import lstsq
@@ -108,18 +109,26 @@ def bartlett(n):
     return 1 - abs(linspace(-1, 1, n)) if n > 1 else ones(n)
 
 
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None):
-    """Powers of `base` at equal distances of the exponent."""
-    return pow(float(base), linspace(start, stop, num, endpoint)).astype(dtype or "float32")
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """Powers of `base` at equal distances of the exponent. Arrays as ends give them along a new axis."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    return pow(float(base), exponents).astype(dtype or exponents.dtype)
 
 
-def geomspace(start, stop, num=50, endpoint=True, dtype=None):
-    """Numbers of equal ratios."""
-    sign = -1.0 if start < 0 else 1.0
-    values = logspace(math.log10(sign * start), math.log10(sign * stop), num, endpoint) * sign
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """Numbers of equal ratios. Arrays as ends give them along a new axis."""
     places = arange(num)
-    values = where(call("eq", places, 0), float(start), values)
-    return (where(call("eq", places, num - 1), float(stop), values) if endpoint and num > 1 else values).astype(dtype or "float32")
+    if isinstance(start, (int, float)) and isinstance(stop, (int, float)) and start * stop > 0:
+        sign = -1.0 if start < 0 else 1.0
+        values = logspace(math.log10(sign * start), math.log10(sign * stop), num, endpoint) * sign
+        start, stop = float(start), float(stop)
+    else:
+        start, stop = float_of(start), float_of(stop)
+        places = places.reshape([-1] + [1] * builtins.max(start.ndim, stop.ndim))
+        values = start * pow(stop / start, places / float(builtins.max(num - 1 if endpoint else num, 1)))
+    values = where(call("eq", places, 0), start, values)
+    values = where(call("eq", places, num - 1), stop, values) if endpoint and num > 1 else values
+    return moveaxis(values, 0, axis).astype(dtype or values.dtype)
 
 
 def polydiv(a, b):
