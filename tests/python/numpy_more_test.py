@@ -180,6 +180,13 @@ def test_integers_without_nan_stay_integers():
             assert ours.dtype == plain.dtype and np.array_equal(ours, plain), name
 
 
+def test_the_place_of_the_largest_of_nothing_but_nan_is_minus_one():
+    x = np.float32([[np.nan, np.nan], [1, np.nan], [np.nan, -3]])
+    for function, wanted in ((jnp.nanargmax, [-1, 0, 1]), (jnp.nanargmin, [-1, 0, 1])):
+        assert function(x, axis=1).tolist() == wanted and rlx.jit(function, static_argnames="axis")(x, axis=1).tolist() == wanted
+        assert function(x, axis=1, keepdims=True).shape == (3, 1) and int(function(x[:1])) == -1
+
+
 def test_differences_of_nothing_are_nothing():
     for shape, n, axis in (((0,), 1, -1), ((3,), 10, 0), ((2, 0), 1, 1), ((2, 0), 1, 0), ((1,), 2, 0)):
         assert jnp.diff(np.zeros(shape, np.float32), n, axis).shape == np.diff(np.zeros(shape), n, axis).shape

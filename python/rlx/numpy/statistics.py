@@ -135,8 +135,13 @@ def _extreme(function, worst, x, axis, keepdims):
     result = function(_filled(x, worst), axis, keepdims=keepdims)
     if not is_floating(result.dtype):
         return result
+    return where(_without_numbers(x, axis, result, keepdims), math.nan, result)
+
+
+def _without_numbers(x, axis, result, keepdims):
+    """Where the elements behind a result are NaN alone."""
     none = call("eq", _numbers(x, axis), 0)
-    return where(none if keepdims else reshape(none, result.shape), math.nan, result)
+    return none if keepdims else reshape(none, result.shape)
 
 
 def nanmax(x, axis=None, keepdims=False):
@@ -150,13 +155,18 @@ def nanmin(x, axis=None, keepdims=False):
 
 
 def nanargmax(x, axis=None, keepdims=False):
-    """As argmax, without NaN."""
-    return argmax(_filled(x, -math.inf), axis, keepdims)
+    """As argmax, without NaN; -1 where there is nothing else, which NumPy calls an error."""
+    return _place_of_extreme(argmax, -math.inf, x, axis, keepdims)
 
 
 def nanargmin(x, axis=None, keepdims=False):
-    """As argmin, without NaN."""
-    return argmin(_filled(x, math.inf), axis, keepdims)
+    """As argmin, without NaN; -1 where there is nothing else, which NumPy calls an error."""
+    return _place_of_extreme(argmin, math.inf, x, axis, keepdims)
+
+
+def _place_of_extreme(place, worst, x, axis, keepdims):
+    found = place(_filled(x, worst), axis, keepdims)
+    return where(_without_numbers(x, axis, found, keepdims), -1, found)
 
 
 def nanmean(x, axis=None, dtype=None, keepdims=False):
