@@ -139,6 +139,45 @@ TEST(Special, DerivativesOfBesselFunctionsAreRoundedOnce) {
   expect_near(slopes(bessel_i1e, {1.5, 2.5, 20, 2e-38}), {0.00236796335262, -0.0191720677316, -0.00210122140763, 0.5}, 1e-7);
 }
 
+/// The second derivative of op, by the derivative of its derivative.
+Doubles curvature(const std::function<Value(Value)>& op, const Doubles& x, DType dtype = f64) {
+  const auto size = static_cast<std::int64_t>(x.size());
+  return run({array_of(dtype, {size}, x), array_of(dtype, {size}, Doubles(x.size(), 1))}, [&](const Values& v) {
+    Value slope = jvp({op(v[0])}, {v[0]}, {v[1]})[0];
+    return jvp({slope}, {v[0]}, {v[1]})[0];
+  });
+}
+
+/// With 60 digits: terms of derivatives that cancel, or are 0 times infinity, are summed up otherwise.
+TEST(Special, SecondDerivativesKeepTheirDigits) {
+  expect_near(
+      curvature(bessel_i1e, {2.5e-16, 1e-8, 1e-3, 0.3, 5, -0.01}),
+      {-0.9999999999999996, -0.9999999812500002, -0.9981267489067654, -0.5692120167652346, 0.0028614342819426684, 0.9814239113867611},
+      2e-13);
+  expect_near(curvature(bessel_i0e, {2.5e-16, 1e-8, 1e-3, 0.3, 5, -0.01}),
+              {1.4999999999999993, 1.4999999750000002, 1.4975021861881013, 0.9158142602859555, 0.006342637940663521, 1.475217443493351},
+              1e-13);
+  expect_near(curvature(asin, {1e-8, -3e-4, 0.4, 0.75}),
+              {1.0000000000000002e-08, -0.00030000004050000453, 0.5195664053237914, 2.5917563863489868}, 1e-14);
+  expect_near(curvature(atanh, {1e-8, -3e-4, 0.4, 0.75}),
+              {2.0000000000000004e-08, -0.0006000001080000145, 1.1337868480725624, 7.836734693877551}, 1e-14);
+  expect_near(curvature(cbrt, {8, 0, -0.0, infinity, -infinity}), {-0.006944444444444444, -infinity, infinity, 0, 0}, 1e-14);
+  const auto of_q = [](double s) { return [s](Value q) { return zeta(full_like(q, s), q); }; };
+  expect_near(curvature(of_q(2.5), {1, -0.5}), {9.228690719162724, nan}, 1e-14);
+  expect_near(curvature(of_q(2), {0.25, 1.7e308, 0}), {1538.7821440091884, 0, nan}, 1e-14);
+  expect_near(curvature([](Value s) { return zeta(s, full_like(s, 1)); }, {2.5, 0.5}), {0.5819689270420682, nan}, 1e-13);
+  expect_near(curvature(digamma, {0.3, -2.6, 1e100, 1.7e308, 0}), {-75.27253658872604, -22.377796580409246, -1e-200, 0, nan}, 1e-13);
+}
+
+/// bf16 has 8 digits, and a sinc of that many has none left where the cosine is subtracted.
+TEST(Special, DerivativesOfSincAreRoundedOnce) {
+  for (const DType dtype : {bf16, f16, f32, f64}) {
+    const Array x = array_of(dtype, {2}, {0.01611328125, 0.75}), ones = array_of(dtype, {2}, {1, 1});
+    expect_near(run({x, ones}, [](const Values& v) { return jvp({sinc(v[0])}, {v[0]}, {v[1]})[0]; }),
+                {-0.052996987677795884, -1.3429496265407772}, info(dtype).bits == 16 ? 4e-3 : 1e-6);
+  }
+}
+
 TEST(Special, IncompleteGamma) {
   const Doubles a{0.01, 0.01, 0.5, 1, 1, 2.5, 5, 50, 50, 100, 3}, x{0.005, 2, 0.3, 1, 0.001, 30, 1, 45, 80, 100, 200};
   // 1e-13 of the quadrature; Q = 1 - P has the error of P, so it is checked apart where it is 3e-4.

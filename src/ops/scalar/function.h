@@ -39,6 +39,9 @@ Value in_wide_or_complex(std::string_view op, Value x, ByParts by_parts, Body bo
   return in_wide(op, x, body);
 }
 
+/// 1 - v^2. Near 1 the square would lose digits, and near 0 the derivative of a product would subtract.
+inline Value one_less_square(Value v) { return select(lt(abs(v), like(v, 0.5)), fma(-v, v, like(v, 1)), (1 - v) * (v + 1)); }
+
 /// A tangent times the slope of a function, computed in the accumulation type.
 inline Values times(Value dx, Value slope) { return {cast(widen(dx) * slope, dx.dtype())}; }
 

@@ -1,9 +1,11 @@
 // Mathematical functions of elements, from the scalar primitives: each by a formula that is accurate over its whole range.
+#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "ops/scalar/complex_functions.h"
 #include "ops/scalar/function.h"
+#include "ops/scalar/horner.h"
 #include "ops/scalar/normal_tail.h"
 
 namespace rlx {
@@ -110,7 +112,7 @@ struct Cbrt : UnaryFunction<Cbrt> {
   }
   static Values jvp(const Cbrt&, In, In y, In dx) {
     Value root = widen(y[0]);
-    return times(dx[0], 1 / (root * root * 3));
+    return times(dx[0], pow(root, like(root, -2)) / 3);  // not 1 / root^2, whose derivative at 0 has 0 times infinity
   }
 };
 const Op<Cbrt> cbrt_op;
@@ -127,8 +129,7 @@ const Op<Tan> tan_op;
 
 Value slope_of_asin(Value x) {
   if (is_complex(x.dtype())) return slope_of_complex_asin(x);
-  Value v = widen(x);
-  return rsqrt((1 - v) * (v + 1));
+  return rsqrt(one_less_square(widen(x)));
 }
 
 struct Asin : UnaryComplexFunction<Asin> {
@@ -184,11 +185,20 @@ struct Sinc : UnaryFunction<Sinc> {
     Value turns = round(v), half = turns * 0.5, y = function((v - turns) * pi);
     return select(eq(floor(half), half), y, -y);
   }
-  static Values jvp(const Sinc&, In x, In y, In dx) {
-    // (cos u - sinc) / u cancels near 0; its series to u^7 is exact there.
-    Value v = widen(x[0]), u = v * pi, near = lt(abs(u), like(u, 0.05)), safe = select(near, like(u, 1), u), s = u * u;
-    Value series = u * (((s / 45360 - 1.0 / 840) * s + 1.0 / 30) * s - 1.0 / 3);
-    return times(dx[0], select(near, series, (of_half_turns(v, cos) - widen(y[0])) / safe) * pi);
+  // (cos u - sinc) / u cancels below 1; there its series in u^2, the coefficients (-1)^k 2k / (2k + 1)!.
+  static constexpr std::array<double, 9> slope_series{-1.0 / 3,
+                                                      1.0 / 30,
+                                                      -1.0 / 840,
+                                                      1.0 / 45360,
+                                                      -1.0 / 3991680,
+                                                      1.0 / 518918400,
+                                                      -1.0 / 93405312000,
+                                                      1.0 / 22230464256000,
+                                                      -1.0 / 6758061133824000};
+  static Values jvp(const Sinc&, In x, In, In dx) {
+    Value v = widen(x[0]), u = v * pi, near = lt(abs(u), like(u, 1)), safe = select(near, like(u, 1), u);
+    Value far = (of_half_turns(v, cos) - sinc(v)) / safe;  // not y, which is rounded
+    return times(dx[0], select(near, u * horner(u * u, slope_series), far) * pi);
   }
 };
 const Op<Sinc> sinc_op;

@@ -88,6 +88,10 @@ struct Atanh : UnaryComplexFunction<Atanh> {
   static Value body(const Atanh&, Value x) {
     return in_wide_or_complex(name, x, complex_atanh, [](Value v) { return (log1p(v) - log1p(-v)) * 0.5; });
   }
+  static Values jvp(const Atanh&, In x, In, In dx) {
+    if (is_complex(x[0].dtype())) return {dx[0] / ((1 - x[0]) * (x[0] + 1))};
+    return times(dx[0], 1 / one_less_square(widen(x[0])));
+  }
 };
 const Op<Atanh> atanh_op;
 

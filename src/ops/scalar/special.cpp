@@ -213,32 +213,61 @@ struct Zeta {
       "Hurwitz's zeta: the sum over k >= 0 of (q + k)^-s, operands s, q; infinity at s = 1, NaN for s < 1, and for q <= 0 but where s is "
       "whole: infinity at 0, -1, ... for even s, the sum between them down to -10";
   static auto fields() { return Fields<>{}; }
-  /// The sum up to `shift`, the rest by Euler and Maclaurin's formula (DLMF 25.11.28 in the form of 2.10.1).
-  static Value summed(Value s, Value q) {
-    Value head = sum(pow(expand_dims(q, {-1}) + iota(q, {shift}, f64), -expand_dims(s, {-1})), {-1});
+  struct Sum {
+    Value value, by_s;
+  };
+  /// The sum up to `shift`, the rest by Euler and Maclaurin's formula (DLMF 25.11.28 in the form of 2.10.1); and its derivative by s.
+  static Sum summed(Value s, Value q) {
+    Value base = expand_dims(q, {-1}) + iota(q, {shift}, f64), terms = pow(base, -expand_dims(s, {-1}));
     Value z = q + shift, power = pow(z, 1 - s), vanishes = eq(power, like(s, 0)), safe = select(vanishes, like(s, 2), s);
-    Value tail = 1 / (safe - 1) + 0.5 / z, factor = safe / (z * z);
+    Value tail = 1 / (safe - 1) + 0.5 / z, by_s = -square(1 / (safe - 1)), inverse = square(1 / z), factor = safe * inverse,
+          slope = inverse;
     double factorial = 2;
     for (int k = 1; k <= static_cast<int>(bernoulli.size()); ++k) {
-      tail = tail + factor * (bernoulli[static_cast<std::size_t>(k - 1)] / factorial);
-      factor = factor * (safe + (2 * k - 1)) * (safe + 2 * k) / (z * z);
+      const double coefficient = bernoulli[static_cast<std::size_t>(k - 1)] / factorial;
+      tail = tail + factor * coefficient, by_s = by_s + slope * coefficient;
+      Value step = (safe + (2 * k - 1)) * (safe + 2 * k) * inverse;
+      slope = slope * step + factor * (safe * 2 + (4 * k - 1)) * inverse;
+      factor = factor * step;
       factorial *= (2 * k + 1) * (2 * k + 2);
     }
-    return head + power * tail;
+    return {sum(terms, {-1}) + power * tail, power * (by_s - log(z) * tail) - sum(log(base) * terms, {-1})};
+  }
+  /// Where the sum is a number, infinite, and 0.
+  struct Places {
+    Value allowed, endless, vanishes;
+    Places(Value s, Value q) {
+      Value zero = like(s, 0), one = like(s, 1), end = like(s, infinity), is_whole = eq(q, floor(q)), above = gt(s, one), half = s * 0.5;
+      Value between = logical_and(logical_and(gt(q, like(q, lowest_q)), eq(s, floor(s))), logical_not(is_whole));
+      Value finite = logical_and(above, lt(s, end)), pole = logical_and(logical_and(le(q, zero), is_whole), eq(half, floor(half)));
+      allowed = logical_and(finite, logical_and(lt(q, end), logical_or(gt(q, zero), between)));
+      endless = logical_or(logical_and(eq(s, one), eq(q, q)), logical_and(finite, pole));
+      vanishes = logical_and(above, eq(q, end));
+    }
+    Sum sum(Value s, Value q) const { return summed(select(allowed, s, like(s, 2)), select(allowed, q, like(q, 1))); }
+  };
+  static Value everywhere(Value s, Value q) {
+    const Places at(s, q);
+    Value known = logical_or(at.allowed, logical_or(at.endless, at.vanishes)), zero = like(s, 0);
+    Value unknown = select(known, zero, s + q) * nan;  // so are its derivatives
+    return select(at.allowed, at.sum(s, q).value, select(at.endless, like(s, infinity), select(at.vanishes, zero, unknown)));
   }
   static Value body(const Zeta&, Value s, Value q) {
-    const DType dtype = s.dtype();
     check_float(name, s);
-    s = cast(s, f64), q = cast(q, f64);
-    Value zero = like(s, 0), one = like(s, 1), end = like(s, infinity), is_whole = eq(q, floor(q)), above = gt(s, one);
-    Value between = logical_and(logical_and(gt(q, like(q, lowest_q)), eq(s, floor(s))), logical_not(is_whole));
-    Value allowed = logical_and(logical_and(above, lt(s, end)), logical_and(lt(q, end), logical_or(gt(q, zero), between)));
-    Value y = summed(select(allowed, s, like(s, 2)), select(allowed, q, one));
-    Value half = s * 0.5, pole = logical_and(logical_and(le(q, zero), is_whole), eq(half, floor(half)));
-    Value endless = logical_or(logical_and(eq(s, one), eq(q, q)), logical_and(logical_and(above, lt(s, end)), pole));
-    Value vanishes = logical_and(above, eq(q, end)), known = logical_or(allowed, logical_or(endless, vanishes));
-    Value unknown = select(known, zero, s + q) * nan;  // so are its derivatives
-    return cast(select(allowed, y, select(endless, end, select(vanishes, zero, unknown))), dtype);
+    return cast(everywhere(cast(s, f64), cast(q, f64)), s.dtype());
+  }
+  /// Where it is no number, neither are its derivatives. (With `zeta` itself the rule would have no end where it is traced with its op.)
+  static Values jvp(const Zeta&, In in, In y, In d) {
+    Value s = cast(in[0], f64), q = cast(in[1], f64), value = cast(y[0], f64), is_nan = ne(value, value), total;
+    if (d[0]) {
+      const Places at(s, q);
+      total = cast(d[0], f64) * select(at.allowed, at.sum(s, q).by_s, select(at.vanishes, like(s, 0), -value));
+    }
+    if (d[1]) {
+      Value by_q = cast(d[1], f64) * select(is_nan, value, -s * everywhere(s + 1, q));
+      total = total ? total + by_q : by_q;
+    }
+    return {cast(total, y[0].dtype())};
   }
   static std::vector<Sample> samples() { return elementwise_samples({}, 1.4, 4, true, 2); }
 };
@@ -280,15 +309,22 @@ struct BesselI1e : UnaryFunction<BesselI1e> {
   static Value body(const BesselI1e&, Value x) {
     return in_f64(name, x, [](Value v) {
       const Ranges r(v);
-      Value end = r.near + 1, lost = r.near - (end - 1), rounded = r.near * horner(r.near_power, near_1) / (end * sqrt(end));
-      Value near = fma(rounded, lost / end * -1.5, rounded);
-      return sign(v) * select(r.is_near, near, horner(r.far_power, far_1) / sqrt(r.far));
+      return sign(v) * select(r.is_near, near(r, r.near), far(r));
     });
   }
+  static Value near(const Ranges& r, Value factor) {
+    Value end = r.near + 1, lost = r.near - (end - 1), rounded = factor * horner(r.near_power, near_1) / (end * sqrt(end));
+    return fma(rounded, lost / end * -1.5, rounded);
+  }
+  static Value far(const Ranges& r) { return horner(r.far_power, far_1) / sqrt(r.far); }
+  /// i1e(v) / v, whose own derivative subtracts nothing near 0.
+  static Value ratio(Value v) {
+    const Ranges r(v);
+    return select(r.is_near, near(r, like(v, 1)), far(r) / r.far);
+  }
   static Values jvp(const BesselI1e&, In x, In, In dx) {
-    Value v = cast(x[0], f64), z = bessel_i1e(v), zero = eq(v, like(v, 0));
-    Value ratio = select(zero, like(v, 0.5), z / select(zero, like(v, 1), v));
-    return times_in_f64(dx[0], bessel_i0e(v) - ratio - sign(v) * z);
+    Value v = cast(x[0], f64);
+    return times_in_f64(dx[0], bessel_i0e(v) - ratio(v) - sign(v) * bessel_i1e(v));
   }
 };
 const Op<BesselI1e> bessel_i1e_op;
