@@ -124,6 +124,30 @@ std::vector<float> first_logits(const std::filesystem::path& path, const Ids& pr
   return seen;
 }
 
+/// transformers 5 says of T5 1.1 that its head is tied, and by another field that it scales nothing: by 64^-0.5 = 1/8 here.
+TEST(T5, AHeadThatAFileLacksIsItsEmbeddings) {
+  const Ids prompt = recorded("t5")[2].prompt;
+  std::vector<float> wanted = first_logits(fixture("hf/t5"), prompt);
+  for (float& logit : wanted) logit *= 8;
+  const T5OfWords unscaled(json::Value{{"scale_decoder_outputs", false}});
+  EXPECT_EQ(first_logits(unscaled.path(), prompt), wanted);
+  std::filesystem::remove(unscaled.path() / "tokenizer.json");  // such words have no form in GGUF files
+  const TemporaryFolder folder;
+  convert(unscaled.path(), folder / "f32.gguf", "F32");
+  const std::vector<float> converted = first_logits(folder / "f32.gguf", prompt);
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(converted[i], wanted[i], 1e-5) << i;  // of up to 7
+}
+
+TEST(T5, PartsOfTheFeedForwardCountBesideItsName) {
+  const Ids prompt = recorded("t5")[2].prompt;
+  const T5OfWords part(json::Value{{"dense_act_fn", "silu"}}), name(json::Value{{"feed_forward_proj", "silu"}, {"dense_act_fn", nullptr}});
+  const std::vector<float> seen = first_logits(part.path(), prompt);
+  EXPECT_EQ(seen, first_logits(name.path(), prompt));
+  EXPECT_NE(seen, first_logits(fixture("hf/t5"), prompt));
+  const T5OfWords gated(json::Value{{"is_gated_act", true}});
+  EXPECT_NE(error_of([&] { open(gated.path()); }).find("DenseReluDense.wi_0.weight"), std::string::npos);
+}
+
 double length_of(std::span<const float> numbers) {
   double squares = 0;
   for (const float x : numbers) squares += static_cast<double>(x) * x;

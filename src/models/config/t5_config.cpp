@@ -15,6 +15,12 @@ void read_feed_forward(const JsonField& field, T5Config& c) {
   if (c.gated && c.activation == HiddenActivation::gelu) c.activation = HiddenActivation::gelu_tanh;
 }
 
+/// The same as transformers writes it besides, which counts there.
+void read_feed_forward_parts(const JsonField& config, T5Config& c) {
+  c.gated = flag_or(config, "is_gated_act", c.gated);
+  if (const auto activation = config.find("dense_act_fn")) c.activation = read_activation(*activation);
+}
+
 T5Config read_whole(const JsonField& config) {
   constexpr std::uint64_t most_layers = 1024;
   T5Config c;
@@ -29,6 +35,7 @@ T5Config read_whole(const JsonField& config) {
   if (distance) c.max_distance = static_cast<std::int64_t>(distance->as_integer(static_cast<std::uint64_t>(c.buckets / 2 + 1), 1 << 20));
   c.layer_norm_epsilon = non_negative_or(config, "layer_norm_epsilon", 1e-6);
   read_feed_forward(config.at("feed_forward_proj"), c);
+  read_feed_forward_parts(config, c);
   // transformers 5 always writes the first as true, and says by the second what it was.
   c.tied_output = flag_or(config, "tie_word_embeddings", true) && flag_or(config, "scale_decoder_outputs", true);
   c.n_positions = size_or(config, "n_positions", c.n_positions);

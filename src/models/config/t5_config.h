@@ -15,7 +15,7 @@ struct T5Config {
   double layer_norm_epsilon = 1e-6;
   HiddenActivation activation = HiddenActivation::relu;
   bool gated = false;
-  bool tied_output = true;                  // the head's weights are the embeddings, and what it reads is scaled by d_model^-0.5
+  bool tied_output = true;  // the head's weights are the embeddings, and what it reads is scaled by d_model^-0.5: one goes with the other
   std::int64_t n_positions = 512;           // tokens that it was made for; distances are all that counts, so that more run, too
   std::int32_t decoder_start_token_id = 0;  // what the decoder reads first
 

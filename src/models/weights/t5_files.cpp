@@ -40,6 +40,12 @@ void add_stack(std::string_view stack, std::string_view short_name, std::int64_t
 
 }  // namespace
 
+WeightNames t5_weight_names(const Checkpoint& checkpoint) {
+  WeightNames names = t5_weight_names();
+  if (checkpoint.find("lm_head.weight") == nullptr) names.whole.push_back({{"lm_head"}, "shared"});
+  return names;
+}
+
 WeightNames t5_weight_names() {
   return {.unused = {"encoder.embed_tokens", "decoder.embed_tokens", "lm_head",
                      "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias"}};
@@ -144,7 +150,9 @@ T5Files T5Files::of_gguf(Checkpoint checkpoint) {
 }
 
 T5Files T5Files::of_folder(const ModelFolder& folder) {
-  return {T5Config::read(folder.config()), t5_weight_names(), Checkpoint::open(folder.path()), end_tokens_of(folder)};
+  Checkpoint checkpoint = Checkpoint::open(folder.path());
+  WeightNames names = t5_weight_names(checkpoint);
+  return {T5Config::read(folder.config()), std::move(names), std::move(checkpoint), end_tokens_of(folder)};
 }
 
 T5Files T5Files::open(const std::filesystem::path& path) {
