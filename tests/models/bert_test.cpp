@@ -50,6 +50,7 @@ class RenamedCheckpoint {
   RenamedCheckpoint& operator=(const RenamedCheckpoint&) = delete;
 
   NamedArrays load(const Graph& graph) const { return load_bert(graph, Checkpoint::open(path_)); }
+  std::string name() const { return path_.string(); }
 
  private:
   std::filesystem::path path_ = std::filesystem::path(testing::TempDir()) / fmt::format("rlx_bert_{}.safetensors", getpid());
@@ -156,7 +157,7 @@ TEST(BertWeights, ExtraTensorsAndWrongShapesAreNamed) {
   const RenamedCheckpoint shape([](std::string name) { return name == "pooler.dense.bias" ? "" : name; },
                                 {{"pooler.dense.bias", f32, {3}, extra.bytes()}});
   EXPECT_EQ(error_of([&] { shape.load(run.graph()); }),
-            "tensor 'pooler.dense.bias' is f32[3] in the checkpoint, but the model's config asks for f32[64]");
+            fmt::format("{}: tensor 'pooler.dense.bias' is f32[3], but the model's config asks for f32[64]", shape.name()));
 }
 
 TEST(BertConfig, WhatIsNotSupportedIsNamed) {

@@ -92,8 +92,8 @@ class WeightLoader {
     if (turned && shape.size() == 2) std::swap(shape[0], shape[1]);
     if (input.type.dtype == u8) return blocks(view, shape);
     if (!same_but_for_axes(view.shape, shape) || !is_float(view.dtype)) {
-      fail("tensor {} is {} in the checkpoint, but the model's config asks for {}", quote_name(name), type_text(view.dtype, view.shape),
-           Type{input.type.dtype, shape}.to_string());
+      fail("{}: tensor {} is {}, but the model's config asks for {}", checkpoint_.name(), quote_name(name),
+           type_text(view.dtype, view.shape), Type{input.type.dtype, shape}.to_string());
     }
     Array array = elements(view);
     std::vector<std::int64_t> sizes;
@@ -123,7 +123,7 @@ class WeightLoader {
     const auto bytes = checked_product(sizes);
     if (view.shape.size() != sizes.size() || !std::equal(sizes.begin(), sizes.end() - 1, view.shape.begin()) || !bytes ||
         static_cast<std::int64_t>(byte_count(view)) != *bytes)
-      fail("tensor {} is {} in the checkpoint, but the model's config asks for {}, the last of bytes", quote_name(view.name),
+      fail("{}: tensor {} is {}, but the model's config asks for {}, the last of bytes", checkpoint_.name(), quote_name(view.name),
            type_text(view.dtype, view.shape), Type{u8, shape}.to_string());
     if (view.make_rows) return made(view, u8, sizes);
     if (is_packed(view) || reinterpret_cast<std::uintptr_t>(view.data.data()) % sizeof(float) == 0)
