@@ -123,33 +123,46 @@ class _Basic:
         return _call("reverse", array, self.reversed) if self.reversed else array
 
 
-def wrapped(index, size):
-    """Negative indices count from the end. Narrow types have no room for the sum; those without a sign are never negative."""
+def widened(index):
+    """Of a type that has room for sums. What int64 does not hold lies behind every axis."""
     if index.dtype in (DType.u8, DType.u16, DType.u32, DType.u64):
         index = index.astype("int64")
         return _call("select", _call("lt", index, 0), 2**62, index)
-    index = index if index.dtype in (DType.i32, DType.i64) else index.astype("int32")
-    return _call("select", _call("lt", index, 0), _call("add", index, size), index)
+    return index if index.dtype in (DType.i32, DType.i64) else index.astype("int32")
 
 
-def _flat_position(indices, sizes, mode):
-    """The place of an element on the joined axes, row by row; with mode fill one behind the last where an index is outside."""
+def number_of(size, dtype, array):
+    """A size as what indices are compared with and added to. One of a symbol is known when the program of `array`, which has it, runs."""
+    return _call("dim_value", array, size, dtype) if isinstance(size, Dim) else size
+
+
+def wrapped(index, size, array):
+    """Negative indices into an axis of the array count from the end."""
+    index = widened(index)
+    return _call("select", _call("lt", index, 0), _call("add", index, number_of(size, index.dtype, array)), index)
+
+
+def _flat_position(indices, array, mode):
+    """The place of an element on the joined first axes, row by row; with mode fill one behind the last where an index is outside."""
     position, inside, count = None, None, 1
-    for index, size in zip(indices, sizes):
-        index = wrapped(index, size)
-        within = _call("logical_and", _call("ge", index, 0), _call("lt", index, size))
+    for index, size in zip(indices, array.shape):
+        index = wrapped(index, size, array)
+        number = number_of(size, index.dtype, array)
+        within = _call("logical_and", _call("ge", index, 0), _call("lt", index, number))
         inside = within if inside is None else _call("logical_and", inside, within)
-        index = _call("min", _call("max", index, 0), size - 1)
-        position = index if position is None else _call("add", _call("mul", position, size), index)
+        index = _call("min", _call("max", index, 0), number - 1)
+        position = index if position is None else _call("add", _call("mul", position, number), index)
         count = count * size
-    return (_call("select", inside, position, count) if mode == "fill" else position), count
+    if mode == "fill":
+        position = _call("select", inside, position, number_of(count, position.dtype, array))
+    return position, count
 
 
 def _gathered(array, axes, indices, mode):
     """The elements at the indices of several axes; the axes of the indices come first."""
     rest = [axis for axis in range(array.ndim) if axis not in axes]
     front = _call("transpose", array, axes + rest)
-    position, count = _flat_position(indices, front.shape[: len(axes)], mode)
+    position, count = _flat_position(indices, front, mode)
     return _call("take", _call("reshape", front, [count, *front.shape[len(axes) :]]), position, 0, mode)
 
 
@@ -157,7 +170,7 @@ def _advanced(array, entries, mode):
     """`entries` has an array or None for each axis."""
     axes = [axis for axis, entry in enumerate(entries) if entry is not None]
     if len(axes) == 1:
-        index = entries[axes[0]] if mode == "fill" else wrapped(entries[axes[0]], array.shape[axes[0]])  # take wraps by itself then
+        index = entries[axes[0]] if mode == "fill" else wrapped(entries[axes[0]], array.shape[axes[0]], array)  # take wraps by itself then
         return _call("take", array, index, axes[0], mode)
     taken = _gathered(array, axes, [entries[axis] for axis in axes], mode)
     if axes != list(range(axes[0], axes[0] + len(axes))):

@@ -3,7 +3,7 @@ from . import numpy as jnp
 from ._array import asarray, place_of
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
-from .numpy._base import array_of, call, reduced
+from .numpy._base import array_of, call, integers_of, reduced
 from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, nextafter, pow, where  # noqa: A004
 
 bitwise_not = bitwise_invert
@@ -114,7 +114,7 @@ def index_in_dim(x, index, axis=0, keepdims=True):
 
 
 def _starts(starts):
-    return [asarray(each).astype("int32") for each in (starts if isinstance(starts, (tuple, list)) else list(array_of(starts)))]
+    return [integers_of("dynamic_slice", each) for each in (starts if isinstance(starts, (tuple, list)) else list(array_of(starts)))]
 
 
 def dynamic_slice(x, start_indices, slice_sizes):

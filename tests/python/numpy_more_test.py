@@ -187,6 +187,27 @@ def test_the_place_of_the_largest_of_nothing_but_nan_is_minus_one():
         assert function(x, axis=1, keepdims=True).shape == (3, 1) and int(function(x[:1])) == -1
 
 
+def test_indices_of_axes_whose_size_is_a_symbol():
+    x, rows, columns = np.arange(15, dtype=np.float32).reshape(5, 3), np.array([0, -1, 3]), np.array([0, 2, -1])
+    outside = np.array([0, -1, 3, 9, -9])
+    for function in (lambda v: jnp.take(v, rows, axis=0), lambda v: v[rows, columns], lambda v: v.at[rows, columns].add(1.0),
+                     lambda v: jnp.take(v, outside, axis=0, mode="clip"), lambda v: jnp.take(v, outside, axis=0, mode="wrap"),
+                     lambda v: jnp.take(v, outside, axis=0, mode="fill", fill_value=7.0),
+                     lambda v: jnp.take_along_axis(v, jnp.argsort(-v, axis=0), 0)):  # fmt: skip
+        compiled = rlx.jit(function, dims={"v": {0: rlx.Dim("B", 8)}})
+        assert compiled(x).tolist() == function(rlx.asarray(x)).tolist() and compiled(x[1:]).tolist() == function(rlx.asarray(x[1:])).tolist()
+
+
+def test_indices_at_the_ends_of_64_bits():
+    x, beyond = np.arange(7, dtype=np.float32), np.array([2, 2**63, 2**64 - 1], np.uint64)
+    assert jnp.take(x, beyond, mode="clip").tolist() == [2, 6, 6] and jnp.take(x, beyond, mode="fill", fill_value=-1).tolist() == [2, -1, -1]
+    assert jnp.take(x, beyond, mode="wrap").tolist() == [2, 2**63 % 7, (2**64 - 1) % 7]
+    assert jnp.take_along_axis(x, beyond, mode="fill", fill_value=-1).tolist() == [2, -1, -1]
+    for start, first in ((-(2**63) + 1, 0), (-(2**62), 0), (2**62, 5), (-3, 4)):
+        assert rlx.lax.dynamic_slice(x, [np.int64(start)], [2]).tolist() == [first, first + 1]
+        assert rlx.lax.dynamic_update_slice(x, x[:1] - 9, [np.int64(start)]).tolist().index(-9) == (6 if start > 0 else first)
+
+
 def test_differences_of_nothing_are_nothing():
     for shape, n, axis in (((0,), 1, -1), ((3,), 10, 0), ((2, 0), 1, 1), ((2, 0), 1, 0), ((1,), 2, 0)):
         assert jnp.diff(np.zeros(shape, np.float32), n, axis).shape == np.diff(np.zeros(shape), n, axis).shape

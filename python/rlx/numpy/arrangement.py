@@ -3,9 +3,9 @@ import builtins
 import math
 
 from .._array import asarray
-from .._core import Error
+from .._core import DType, Error
 from .._dtypes import is_complex, is_floating
-from .._indexing import wrapped
+from .._indexing import number_of, widened, wrapped
 from ._base import along, array_of, call, float_of, integers_of, place_of, public, sizes_of
 from .elementwise import clip, less, remainder, where
 from .reductions import sum
@@ -175,24 +175,28 @@ def broadcast_arrays(*xs):
     return [broadcast_to(x, shape) for x in xs]
 
 
-def _placed(indices, size, mode):
+def _placed(indices, size, mode, x):
     """Positions 0 .. size - 1; what lies outside by NumPy's modes."""
     if mode in (None, "raise", "fill", "promise_in_bounds"):
-        return wrapped(indices, size)
+        return wrapped(indices, size, x)
     if mode not in ("clip", "wrap"):
         raise Error(f"take: mode is {mode!r} (allowed: clip, wrap, fill)")
-    indices = indices.astype("int64")  # narrow types have no room for the size
+    if mode == "wrap" and indices.dtype == DType.u64:
+        return remainder(indices, number_of(size, indices.dtype, x))
+    indices = widened(indices).astype("int64")  # narrow types have no room for the size
+    size = number_of(size, indices.dtype, x)
     return clip(indices, 0, size - 1) if mode == "clip" else remainder(indices, size)
 
 
-def _inside(indices, size):
-    indices = indices.astype("int64")
+def _inside(indices, size, x):
+    indices = widened(indices).astype("int64")
+    size = number_of(size, indices.dtype, x)
     return (indices >= -size) & (indices < size)
 
 
-def _filled(result, indices, axis, size, fill_value):
+def _filled(result, indices, axis, x, fill_value):
     """The result where its index lies inside."""
-    inside = _inside(indices, size)
+    inside = _inside(indices, x.shape[axis], x)
     return where(inside.reshape((1,) * axis + inside.shape + (1,) * (result.ndim - axis - inside.ndim)), result, fill_value)
 
 
@@ -202,10 +206,10 @@ def take(x, indices, axis=None, mode=None, fill_value=None):
     axis, indices = place_of(axis, x.ndim), array_of(indices)
     if mode is None and fill_value is None:
         return x[(slice(None),) * axis + (indices,)]
-    result = call("take", x, _placed(indices, x.shape[axis], mode), axis)
+    result = call("take", x, _placed(indices, x.shape[axis], mode, x), axis)
     if mode == "fill" or fill_value is not None:
         fill = fill_value if fill_value is not None else _no_value(x.dtype)
-        return _filled(result, indices, axis, x.shape[axis], fill)
+        return _filled(result, indices, axis, x, fill)
     return result
 
 
@@ -218,10 +222,10 @@ def take_along_axis(x, indices, axis=-1, mode=None, fill_value=None):
     """One element of each line along an axis, by default the last; without one of the flat array. Modes as in take."""
     x, axis = along(x, axis)
     indices = integers_of("take_along_axis", indices)
-    result = call("take_along_axis", x, _placed(indices, x.shape[axis], mode), axis)
+    result = call("take_along_axis", x, _placed(indices, x.shape[axis], mode, x), axis)
     if mode != "fill" and fill_value is None:
         return result
-    return where(_inside(indices, x.shape[axis]), result, fill_value if fill_value is not None else _no_value(x.dtype))
+    return where(_inside(indices, x.shape[axis], x), result, fill_value if fill_value is not None else _no_value(x.dtype))
 
 
 def sort(x, axis=-1, descending=False, stable=True, kind=None):

@@ -400,7 +400,7 @@ def put(x, ind, v, mode=None, inplace=False):  # noqa: A002
         raise Error("put: arrays do not change (allowed: inplace=False)")
     x, ind = array_of(x), ravel(ind)
     if mode is not None:
-        ind = _placed(ind, x.size, mode)
+        ind = _placed(ind, x.size, mode, x)
     return reshape(ravel(x).at[ind].set(resize(v, ind.shape)), list(x.shape))
 
 
