@@ -18,7 +18,7 @@ AnswerGrammar parse_grammar(std::string_view gbnf, std::string_view name = "gram
 /// The JSON texts that satisfy a schema, with members in the order of `properties`. Numbers with limits (minimum, maximum, multipleOf...)
 /// have up to 18 digits before the point and no exponent; a `pattern` of ECMA-262 may not look around; items with uniqueItems must be
 /// listed, up to ten (enum, const, boolean). Throws Error naming `name`, the place and the keyword for what is no schema or allows nothing,
-/// and for keywords that restrict and are not supported.
+/// and for keywords that restrict and are not supported, as a `oneOf` whose alternatives may both hold of one value.
 AnswerGrammar parse_json_schema(std::string_view schema, std::string_view name = "schema");
 
 }  // namespace rlx
