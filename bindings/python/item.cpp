@@ -137,6 +137,7 @@ nb::object as_leaf(nb::handle object) { return hooks().as_leaf(object); }
 DType as_dtype(nb::handle object) { return nb::cast<DType>(hooks().as_dtype(object)); }
 
 SourceLine caller() {
+  const Held held;  // errors of arrays that are computed within a call are found while the lock is away
   const auto folder = nb::cast<std::string>(hooks().folder);
   nb::object frame = nb::module_::import_("sys").attr("_getframe")();
   while (true) {

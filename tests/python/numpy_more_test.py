@@ -208,6 +208,12 @@ def test_indices_at_the_ends_of_64_bits():
         assert rlx.lax.dynamic_update_slice(x, x[:1] - 9, [np.int64(start)]).tolist().index(-9) == (6 if start > 0 else first)
 
 
+def test_an_error_of_an_array_that_is_computed_within_a_call_is_an_error():
+    size = rlx.ops.dim_value(rlx.asarray(np.int32(0)), rlx.Dim("B", 4), "int32")  # and no array has the size B
+    with pytest.raises(rlx.Error, match="B"):
+        rlx.jit(lambda x: x + size)(np.zeros(3, np.float32))
+
+
 def test_differences_of_nothing_are_nothing():
     for shape, n, axis in (((0,), 1, -1), ((3,), 10, 0), ((2, 0), 1, 1), ((2, 0), 1, 0), ((1,), 2, 0)):
         assert jnp.diff(np.zeros(shape, np.float32), n, axis).shape == np.diff(np.zeros(shape), n, axis).shape
