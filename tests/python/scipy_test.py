@@ -34,6 +34,25 @@ def test_powers_of_gamma_functions_have_the_digits_of_f32():
     assert np.array_equal(special.poch(np.float32([30, 100]), np.float32([2, 3])).numpy(), np.float32([930, 1030200]))
 
 
+def derivative(function, x, order):
+    for _ in range(order):
+        function = (lambda f: lambda v: rlx.jvp(f, (v,), (jnp.ones_like(v),))[1])(function)
+    return np.asarray(rlx.jit(function)(x))
+
+
+def test_tails_keep_their_digits():
+    """Numbers of mpmath with 60 digits."""
+    x = np.array([-30000.0, -50.0, -21.0, -6.0, 1.0])
+    slopes = [30000.000033333334, 50.019984031905636, 21.047405496518664, 6.158482604544599, 0.2875999709391784]
+    curvatures = [-0.9999999988888889, -0.999600956813196, -0.9977627079921447, -0.9760123632108332, -0.3703137142233946]
+    assert np.allclose(derivative(special.log_ndtr, x, 1), slopes, rtol=1e-12, atol=0)
+    assert np.allclose(derivative(special.log_ndtr, x, 2), curvatures, rtol=1e-11, atol=0)
+    assert np.allclose(special.log_ndtr(np.float16([-6])), -20.736768949974707, rtol=1e-3)
+    assert np.allclose(special.erfcx(np.array([1e4])), 5.641895807268084e-05, rtol=1e-15, atol=0)
+    assert np.allclose(special.i0(np.array([710.2])), 4.085425282503975e306, rtol=1e-12)
+    assert np.allclose(derivative(special.i0, np.array([1e-16, 1e-4, -2.0]), 1), scipy.special.i1([1e-16, 1e-4, -2.0]), rtol=1e-15, atol=0)
+
+
 def test_derivatives_at_the_ends_are_those_of_jax():
     zeros, y = np.float32([0, 0, 0, 0]), np.float32([0, 2, np.inf, 0.5])
     slope = lambda f, x: np.asarray(rlx.vjp(f, jnp.asarray(x))[1](jnp.ones(4))[0])

@@ -244,25 +244,41 @@ def _norm_logpdf(x):
     return -0.5 * x * x - _HALF_LOG_2PI
 
 
-@custom_jvp
+class _Tail:
+    """Far below 0 ndtr is the density times `series` / -far (Abramowitz & Stegun 26.2.12)."""
+
+    def __init__(self, x):
+        edge = -20.0 if x.dtype.name == "f64" else -8.0
+        self.near = x > edge
+        self.inside, self.far = _safe(self.near, x, 0.0), _safe(~self.near, x, edge)
+        inverse = 1.0 / (self.far * self.far)
+        self.series = 1.0 - inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse * (1.0 - 7.0 * inverse * (1.0 - 9.0 * inverse * (1.0 - 11.0 * inverse)))))
+
+
 def log_ndtr(x):
     """log of ndtr, far below 0 too."""
+    return _widely(_log_ndtr, x)
+
+
+def _widely(function, x):
+    """Of narrow floats in f32, where what is between the steps neither vanishes nor overflows."""
     x = float_of(x)
-    edge = -20.0 if x.dtype.name == "f64" else -8.0
-    near = x > edge
-    inside = _safe(near, x, 0.0)
+    return function(x) if x.dtype.name in ("f32", "f64") else function(x.astype("float32")).astype(x.dtype)
+
+
+@custom_jvp
+def _log_ndtr(x):
+    tail = _Tail(x)
+    inside = tail.inside
     middle = where(inside > 0, log1p(-0.5 * erfc(inside * math.sqrt(0.5))), log(ndtr(where(inside > 0, 0.0, inside))))
-    far = _safe(~near, x, edge)
-    inverse = 1.0 / (far * far)  # Abramowitz & Stegun 26.2.12
-    series = 1.0 - inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse * (1.0 - 7.0 * inverse * (1.0 - 9.0 * inverse))))
-    return where(near, middle, _norm_logpdf(far) - log(-far) + log(series))
+    return where(tail.near, middle, _norm_logpdf(tail.far) - log(-tail.far) + log(tail.series))
 
 
-@log_ndtr.defjvp
+@_log_ndtr.defjvp
 def _(primals, tangents):
     (x,), (dx,) = primals, tangents
-    y = log_ndtr(x)
-    return y, dx * exp(_norm_logpdf(x) - y)
+    tail = _Tail(x)
+    return _log_ndtr(x), dx * where(tail.near, exp(_norm_logpdf(tail.inside) - _log_ndtr(tail.inside)), -tail.far / tail.series)
 
 
 @custom_jvp
@@ -298,22 +314,36 @@ def i1e(x):
     return call("bessel_i1e", float_of(x))
 
 
+@custom_jvp
 def i0(x):
     """The modified Bessel function of order 0."""
     x = float_of(x)
-    return exp(abs(x)) * i0e(x)
+    half = exp(abs(x) * 0.5)  # the whole one is infinite earlier than the result
+    return half * (half * i0e(x))
+
+
+@i0.defjvp
+def _(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    return i0(x), dx * i1(x)
 
 
 def i1(x):
     """The modified Bessel function of order 1."""
     x = float_of(x)
-    return exp(abs(x)) * i1e(x)
+    half = exp(abs(x) * 0.5)
+    return half * (half * i1e(x))
 
 
 def erfcx(x):
     """e^(x^2) erfc(x)."""
-    x = float_of(x)
-    return exp(x * x + math.log(2) + log_ndtr(-x * math.sqrt(2.0)))
+    return _widely(_erfcx, x)
+
+
+def _erfcx(x):
+    tail = _Tail(x * -math.sqrt(2.0))
+    near = where(tail.near, x, 0.0)
+    return where(tail.near, exp(near * near) * erfc(near), tail.series * math.sqrt(2.0 / math.pi) / -tail.far)
 
 
 def bernoulli(n):
@@ -327,4 +357,4 @@ def bernoulli(n):
 
 
 loggamma = gammaln
-__all__ = [*public(globals()), "digamma", "psi", "erf", "erfc", "logsumexp", "log_ndtr", "ndtri", "loggamma"]
+__all__ = [*public(globals()), "digamma", "psi", "erf", "erfc", "logsumexp", "i0", "ndtri", "loggamma"]
