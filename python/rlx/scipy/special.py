@@ -357,4 +357,4 @@ def bernoulli(n):
 
 
 loggamma = gammaln
-__all__ = [*public(globals()), "digamma", "psi", "erf", "erfc", "logsumexp", "i0", "ndtri", "loggamma"]
+__all__ = [*public(globals()), "digamma", "psi", "erf", "erfc", "logsumexp"]
