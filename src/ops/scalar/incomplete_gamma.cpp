@@ -1,10 +1,30 @@
 // The incomplete gamma functions, by one quadrature that the graph holds as a sum over an axis of nodes.
+#include <array>
+#include <numbers>
+
+#include "ops/scalar/horner.h"
 #include "ops/scalar/quadrature.h"
 
 namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
+
+// x^a e^-x / gamma(a), or that with x^(a - less), less 0 or 1. Where a is large the terms of its logarithm cancel: there x = a (1 + m),
+// and gamma by Stirling's series.
+Value power_over_gamma(Value a, Value x, int less = 0) {
+  constexpr double border = 16;
+  constexpr std::array<double, 6> stirling{1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188, -691.0 / 360360};
+  constexpr std::array<double, 11> odd{2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11, 2.0 / 13,
+                                       2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23};
+  Value large = gt(a, like(a, border)), b = select(large, a, like(a, border)), z = select(large, x, b), m = (z - b) / b;
+  // log(1 + m) - m, near 0 by log(1 + m) = 2 atanh(r), r = m / (2 + m).
+  Value near = lt(abs(m), like(m, 0.3)), small = select(near, m, like(m, 0)), r = small / (small + 2), square_r = square(r);
+  Value by_series = r * (square_r * horner(square_r, odd) - small), by_log = log(select(near, like(z, 1), z / b)) - m;
+  Value inverse = 1 / b, correction = inverse * horner(square(inverse), stirling);
+  Value of_large = sqrt(b * (0.5 / std::numbers::pi)) * exp(b * select(near, by_series, by_log) - correction);
+  return select(large, less == 0 ? of_large : of_large / z, exp((a - less) * log(x) - x - lgamma(a)));
+}
 
 // With t = x e^-s the integral over 0..x of t^(a-1) e^-t is x^a e^-x times that of e^(-a s + x (1 - e^-s)) over s in 0..infinity; with
 // t = x e^s the integral over x..infinity is x^a e^-x times that of e^(a s - x (e^s - 1)). The first decays for x <= a, the second for
@@ -19,7 +39,7 @@ struct GammaIntegral {
     const Quadrature rule(a);
     Value s = Quadrature::over_nodes(direction / rate) * rule.nodes;
     Value terms = exp(Quadrature::over_nodes(a) * s - Quadrature::over_nodes(x) * expm1(s)) * rule.weights;
-    factor = exp(a * log(x) - x - lgamma(a)), value = sum(terms, {-1}) / rate, by_a = sum(terms * s, {-1}) / rate;
+    factor = power_over_gamma(a, x), value = sum(terms, {-1}) / rate, by_a = sum(terms * s, {-1}) / rate;
   }
 };
 
@@ -67,7 +87,7 @@ struct IncompleteGamma {
       total = cast(d[0], f64) * select(inside.is_regular, slope, invalid);
     }
     if (d[1]) {
-      Value slope = exp((inside.a - 1) * log(inside.x) - inside.x - lgamma(inside.a)), one = like(a, 1);
+      Value slope = power_over_gamma(inside.a, inside.x, 1), one = like(a, 1);
       Value at_zero = select(lt(a, one), like(a, infinity), select(eq(a, one), one, like(a, 0)));
       Value border = select(logical_and(eq(x, like(x, 0)), gt(a, like(a, 0))), at_zero, invalid);
       Value by_x = cast(d[1], f64) * select(inside.is_regular, slope, border);
