@@ -9,6 +9,7 @@
 #include "ir/sources.h"
 #include "lowering/claim.h"
 #include "lowering/lowering.h"
+#include "ops/control/registered_kernels.h"
 #include "passes/exact_activations.h"
 #include "passes/expand.h"
 #include "passes/legalize.h"
@@ -204,7 +205,7 @@ std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& pr
 Executable Session::compile(const Graph& given) const {
   const Working working;
   if (state_->device == Device::automatic()) return state_->chosen_for(given).compile(given);
-  const Graph graph = given.snapshot();  // the caller may go on building
+  const Graph graph = with_registered_kernels(given.snapshot(), device().name());  // a snapshot: the caller may go on building
   if (state_->device.backend().takes_graphs()) return Executable(take_whole(state_, graph));
   LoweredGraph lowered = lower_for(graph, state_->options, state_->device, state_->target);
   std::shared_ptr<DeviceKernels> on_device = load_kernels(*state_, lowered.program);

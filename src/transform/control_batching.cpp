@@ -168,6 +168,7 @@ Values Call::batch(const Call& op, std::span<const Value> x, const std::vector<b
   const std::vector<bool> results(out.size(), true);
   Call call = op;
   call.batch_rule = {};
+  call.label = {};  // its kernels know no batches
   call.function = batched_region(*op.function, batched, results, size);
   const std::vector<bool> dx = tangent_marks(in, marks), dy = tangent_marks(out, results);
   if (op.jvp_rule) call.jvp_rule = batched_region(*op.jvp_rule, joined({marks, dx, captures}), dy, size);

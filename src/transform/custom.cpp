@@ -4,6 +4,7 @@
 #include "ir/graph_data.h"
 #include "ir/region.h"
 #include "ops/control/control.h"
+#include "rlx/host_call.h"
 #include "rlx/transform.h"
 #include "transform/batching.h"
 #include "transform/custom.h"
@@ -57,6 +58,14 @@ Function checkpoint(Function function, Save save) {
     Call op;
     op.save = save;
     return call(op, x, {trace_region("checkpoint", &innermost_graph("checkpoint", x), types_of(x), function)}, {&Call::function});
+  };
+}
+
+Function custom_op(std::string name, Function body) {
+  return [=](const Values& x) {
+    Call op;
+    op.label = name;
+    return call(op, x, {trace_region(name, &innermost_graph("custom_op", x), types_of(x), body)}, {&Call::function});
   };
 }
 

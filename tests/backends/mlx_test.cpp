@@ -8,6 +8,7 @@
 #include "message.h"
 #include "own_memory.h"
 #include "quant/block_format.h"
+#include "rlx/host_call.h"
 
 namespace rlx::test {
 namespace {
@@ -139,6 +140,19 @@ TEST_F(MlxTest, SaysWhatTheHostComputesOrRefusesIt) {
   EXPECT_NE(by.find("a matrix is singular"), std::string::npos) << by;
   const std::string error = error_of([&] { session({.host = false}).compile(graph); });
   EXPECT_NE(error.find("lu, f32[3,3], is not computed on mlx:cpu (MLX ends a run"), std::string::npos) << error;
+}
+
+TEST_F(MlxTest, CallsKernelsOfTheProgram) {
+  register_kernel("softmax", "mlx", [](std::span<const Array> operands, const std::map<std::string_view, Attr>&) {
+    return std::vector<Array>{operands.begin(), operands.end()};
+  });
+  for (const char* mode : {"lazy", "eager", "compiled"}) {
+    Graph graph;
+    graph.output("y", softmax(graph.input("x", {3}, f32) * 2, 0) + 1);
+    const Outputs seen = session_of_mode(mode).compile(graph).run({{"x", std::vector<float>{1, 2, 3}}});
+    EXPECT_EQ(seen.at("y"), Array::of<float>({3}, std::vector<float>{3, 5, 7})) << mode;
+  }
+  register_kernel("softmax", "mlx", nullptr);
 }
 
 TEST_F(MlxTest, AGpuThatIsNotThereIsAnErrorThatSaysSo) {

@@ -19,9 +19,10 @@ struct Call {
   Region batch_rule;     // x... with the symbol call_batch in front, captures... -> y... with it in front
   Save save = Save::everything;
   std::int64_t captured = 0;
+  std::string label;  // of a custom_op: the name under which programs register kernels
   static auto fields() {
     return Fields<&Call::function, &Call::jvp_rule, &Call::forward_rule, &Call::backward_rule, &Call::batch_rule, &Call::save,
-                  &Call::captured>{};
+                  &Call::captured, &Call::label>{};
   }
   static Values body(const Call& op, std::span<const Value> x);
   static Values batch(const Call& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);

@@ -1,0 +1,11 @@
+#pragma once
+#include <string_view>
+
+#include "rlx/graph.h"
+
+namespace rlx {
+
+/// The graph with calls of the kernels that programs have registered for the device, see `register_kernel`, in the place of their ops.
+Graph with_registered_kernels(const Graph& graph, std::string_view device);
+
+}  // namespace rlx
