@@ -111,6 +111,9 @@ struct TakenGraph {
   /// Why a node is the host's; nothing where the device computes it.
   virtual std::optional<std::string> left_to_host(const Graph& graph, const Node& node) const = 0;
 
+  /// What the device says of what its runs computed so far, and where: a unit of it, and a list of operations.
+  virtual std::vector<std::pair<std::string, std::string>> placements() { return {}; }
+
   const Graph graph;  // as it is computed: primitives, and the composites that the device has
 };
 

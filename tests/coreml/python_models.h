@@ -32,6 +32,8 @@ class PythonModel : public coreml::Model {
     return {};
   }
 
+  std::vector<coreml::Placement> placements() override { return {{"matmul", "GPU"}, {"softmax", "CPU"}, {"matmul", "GPU"}}; }
+
  private:
   static DType type_of(coreml::Number number) { return number == coreml::Number::f32 ? f32 : number == coreml::Number::f16 ? f16 : i32; }
   TemporaryFolder folder_;

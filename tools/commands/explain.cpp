@@ -34,8 +34,9 @@ Report make_report(const ExplainOptions& options) {
   const LoadedWorkload work = load(options.work, options.compile);
   const int threads = work.session.threads();
   const std::string device = work.session.device().name();
-  Report report{work.executable.explain(),
-                work.executable.profile(work.inputs, options.no_time ? 0 : options.repeats),
+  const std::vector<LaunchReport> launches = work.executable.profile(work.inputs, options.no_time ? 0 : options.repeats);
+  Report report{work.executable.explain(),  // behind the runs, of which devices have something to say
+                launches,
                 std::nullopt,
                 threads,
                 device == "cpu" ? fmt::format("This machine on {} threads", threads) : device,

@@ -15,15 +15,7 @@
 #include "quant/block_parts.h"
 
 namespace rlx::coreml {
-namespace {
 
-constexpr int most_axes = 5;
-
-/// The words for who can read a program: the opset, and the version of the message Model.
-struct Version {
-  const char* opset;
-  std::uint64_t specification;
-};
 Version version_of(Target target) {
   switch (target) {
     case Target::ios16: return {"CoreML6", 7};
@@ -33,6 +25,10 @@ Version version_of(Target target) {
   }
   fail_internal("coreml: target {}", static_cast<int>(target));
 }
+
+namespace {
+
+constexpr int most_axes = 5;
 
 /// Values of a graph: tensors of the program, or what is the same in every run and may become one.
 struct Held {
@@ -360,7 +356,7 @@ MadeProgram make_program(const SavedGraph& saved, const CoreMlOptions& options) 
   }
   if (!is_one) features.text(21, functions[0].first);
   features.message(100, metadata(options));
-  made.model.integer(1, version.specification).message(2, features).message(502, program);
+  made.model.integer(1, static_cast<std::uint64_t>(version.specification)).message(2, features).message(502, program);
   return made;
 }
 

@@ -10,6 +10,13 @@ struct MadeProgram {
   ProgramParts parts;
 };
 
+/// The words for who can read a program: the opset, and the version of the message Model.
+struct Version {
+  const char* opset;
+  int specification;
+};
+Version version_of(Target target);
+
 /// Throws Error: see export_coreml.
 MadeProgram make_program(const SavedGraph& saved, const CoreMlOptions& options);
 

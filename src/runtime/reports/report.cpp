@@ -202,6 +202,8 @@ std::vector<NodeReport> Executable::explain() const {
         {choice.product, "precision", fmt::format("{}{}{}", name(choice.precision), choice.reason.empty() ? "" : ": ", choice.reason)});
   for (NodeReport& report : state_->taken ? taken_reports(*state_->taken, state_->taken->graph, "") : node_reports(*state_, ""))
     reports.push_back(std::move(report));
+  if (state_->taken)
+    for (auto& [unit, operations] : state_->taken->placements()) reports.push_back({std::move(operations), "native", std::move(unit)});
   return reports;
 }
 

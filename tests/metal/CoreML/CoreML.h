@@ -50,3 +50,31 @@ typedef enum : NSInteger {
 @interface MLNeuralEngineComputeDevice : NSObject <MLComputeDeviceProtocol>
 @end
 NSArray<id<MLComputeDeviceProtocol>>* MLAllComputeDevices(void);
+
+@class MLModelStructureProgramOperation;
+@interface MLModelStructureProgramBlock : NSObject
+@property(readonly) NSArray<MLModelStructureProgramOperation*>* operations;
+@end
+@interface MLModelStructureProgramOperation : NSObject
+@property(readonly) NSString* operatorName;
+@property(readonly) NSArray<MLModelStructureProgramBlock*>* blocks;
+@end
+@interface MLModelStructureProgramFunction : NSObject
+@property(readonly) MLModelStructureProgramBlock* block;
+@end
+@interface MLModelStructureProgram : NSObject
+@property(readonly) NSDictionary<NSString*, MLModelStructureProgramFunction*>* functions;
+@end
+@interface MLModelStructure : NSObject
+@property(readonly) MLModelStructureProgram* program;
+@end
+@interface MLComputePlanDeviceUsage : NSObject
+@property(readonly) id<MLComputeDeviceProtocol> preferredComputeDevice;
+@end
+@interface MLComputePlan : NSObject
+@property(readonly) MLModelStructure* modelStructure;
++ (void)loadContentsOfURL:(NSURL*)url
+            configuration:(MLModelConfiguration*)configuration
+        completionHandler:(void (^)(MLComputePlan* plan, NSError* error))handler;
+- (MLComputePlanDeviceUsage*)computeDeviceUsageForMLProgramOperation:(MLModelStructureProgramOperation*)operation;
+@end

@@ -77,9 +77,21 @@ __attribute__((objc_root_class))
 @end
 @interface NSDictionary<__covariant Key, __covariant Element> : NSObject
 + (instancetype)dictionary;
+- (Element)objectForKey:(Key)key;
+- (NSUInteger)countByEnumeratingWithState:(NSFastEnumerationState*)state
+                                  objects:(Key __unsafe_unretained[])buffer
+                                    count:(NSUInteger)count;
 @end
 @interface NSMutableDictionary<Key, Element> : NSDictionary <Key, Element>
 - (void)setObject:(Element)object forKey:(Key)key;
 @end
 
 NSString* NSTemporaryDirectory(void);
+
+typedef struct dispatch_semaphore* dispatch_semaphore_t;
+#define DISPATCH_TIME_FOREVER (~0ull)
+dispatch_semaphore_t dispatch_semaphore_create(long value);
+long dispatch_semaphore_wait(dispatch_semaphore_t semaphore, unsigned long long timeout);
+long dispatch_semaphore_signal(dispatch_semaphore_t semaphore);
+
+#define API_AVAILABLE(...)

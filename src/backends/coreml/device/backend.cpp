@@ -22,11 +22,12 @@ struct CoreMlDevice : Backend {
   }
   bool takes_graphs() const override { return true; }
   std::unique_ptr<TakenGraph> take(const Graph& graph, const SessionOptions& /*options*/, HostNode on_host) const override {
-    return std::make_unique<CoreMlGraph>(graph, library, units, std::move(on_host));
+    return std::make_unique<CoreMlGraph>(graph, library, decoded, units, std::move(on_host));
   }
 
   Library& library;
   const std::string units;
+  mutable DecodedTypes decoded;
 };
 
 FoundBackends find() {

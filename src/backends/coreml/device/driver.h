@@ -22,6 +22,11 @@ struct ModelArray {
 using Given = ModelArray<const std::byte>;
 using Wanted = ModelArray<std::byte>;
 
+/// What the system chose for an operation of a package: "Neural Engine", "GPU" or "CPU".
+struct Placement {
+  std::string operation, unit;
+};
+
 /// A package that the system has compiled. Calls come one at a time.
 struct Model {
   Model() = default;
@@ -31,6 +36,8 @@ struct Model {
 
   /// Fills the outputs. Empty, or what failed.
   virtual std::string run(std::span<const Given> inputs, std::span<const Wanted> outputs) = 0;
+  /// Empty where it does not say.
+  virtual std::vector<Placement> placements() = 0;
 };
 
 /// What librlx_coreml has under the name `library_entry`: the glue to CoreML, which is in Objective-C++ and made on Apple's systems alone.

@@ -1,7 +1,5 @@
 #include "backends/coreml/device/taken_graph.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "backends/coreml/call.h"
@@ -12,31 +10,14 @@
 #include "ir/reference.h"
 #include "ir/sources.h"
 #include "passes/expand.h"
+#include "quant/block_parts.h"
 #include "rlx/export.h"
 
 namespace rlx::coreml {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Packages that a graph keeps: sizes of runs may ask for more.
 constexpr std::size_t most_packages = 32;
-
-/// A folder of the system's for such, which goes again.
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "rlx-coreml-XXXXXX").string();
-    if (!::mkdtemp(name.data())) fail("coreml: {}: the folder cannot be made", name);
-    path = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 /// The type of what CoreML passes: see element_of.
 DType passed_type(DType type) { return type == bf16 ? f32 : is_float(type) ? type : i32; }
@@ -65,16 +46,26 @@ bool has_nothing(const Bindings& bindings) {
   return std::ranges::any_of(bindings, [](const auto& binding) { return binding.second == 0; });
 }
 
+/// The values in blocks that a node decodes, if it does; where it decodes rows of a table, all of that.
+std::optional<ValueId> decoded_by(const Graph& graph, const Node& node) {
+  if (node.op->name != "decode_blocks" || !find_block_parts(std::get<std::string>(node.attrs[0]))) return std::nullopt;
+  const Node& read = graph.node(node.operands[0].node);
+  return read.op->name == "gather" ? read.operands[0] : node.operands[0];
+}
+
 }  // namespace
 
-CoreMlGraph::CoreMlGraph(const Graph& given, Library& library, std::string units, HostNode on_host)
+CoreMlGraph::CoreMlGraph(const Graph& given, Library& library, DecodedTypes& decoded, std::string units, HostNode on_host)
     : TakenGraph(in_rows(in_real_numbers(expand(given, has_row, has_row)))),
       library_(library),
+      decoded_(decoded),
       units_(std::move(units)),
       on_host_(std::move(on_host)),
       order_(order_nodes(graph, false)) {
   std::vector<bool> joins;
   for (const NodeOrder::Step& step : order_.steps) {
+    if (const auto blocks = decoded_by(graph, graph.node(step.node)))
+      blocks_.emplace(*blocks, std::get<std::string>(graph.node(step.node).attrs[0]));
     const std::string why = step.kept ? "" : refusal(step.node);
     joins.push_back(why.empty());
     if (!why.empty()) refusals_.emplace(&graph.node(step.node), why);
@@ -127,12 +118,35 @@ std::optional<std::string> CoreMlGraph::left_to_host(const Graph& of, const Node
 std::shared_ptr<CoreMlGraph::Kept> CoreMlGraph::kept_for(const TakenInputs& inputs) {
   const std::scoped_lock lock(keeping_);
   if (!kept_ || kept_->parameters != inputs.parameters) {
-    kept_ = std::make_shared<Kept>();
-    kept_->parameters = inputs.parameters;
-    for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
-      if (graph.inputs()[i].first.kind == InputKind::param) kept_->values[graph.inputs()[i].second.id()] = *inputs.arrays[i];
+    const auto kept = std::make_shared<Kept>();
+    kept->parameters = inputs.parameters;
+    for (std::size_t i = 0; i < inputs.arrays.size(); ++i) {
+      const auto& [input, value] = graph.inputs()[i];
+      if (input.kind != InputKind::param) continue;
+      kept->values[value.id()] = *inputs.arrays[i];
+      if (const auto blocks = blocks_.find(value.id()); blocks != blocks_.end() && library_.version >= static_cast<int>(Target::ios18))
+        decoded_.check(library_, units_, blocks->second, input.name, *inputs.arrays[i]);
+    }
+    kept_ = kept;
   }
   return kept_;
+}
+
+std::vector<std::pair<std::string, std::string>> CoreMlGraph::placements() {
+  const std::scoped_lock lock(keeping_);
+  std::map<std::string, std::map<std::string, int>> counts;  // by unit and operation
+  if (kept_) {
+    const std::scoped_lock making(kept_->making);
+    for (const auto& [key, package] : kept_->packages)
+      for (const Placement& placed : package->model->placements()) ++counts[placed.unit][placed.operation];
+  }
+  std::vector<std::pair<std::string, std::string>> placements;
+  for (const auto& [unit, operations] : counts) {
+    std::string list;
+    for (const auto& [operation, count] : operations) list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, operation);
+    placements.emplace_back(unit, list);
+  }
+  return placements;
 }
 
 std::shared_ptr<CoreMlGraph::Package> CoreMlGraph::package(std::size_t segment, const TakenInputs& inputs, Kept& kept) const {
@@ -144,12 +158,8 @@ std::shared_ptr<CoreMlGraph::Package> CoreMlGraph::package(std::size_t segment, 
   SavedGraph saved{part(segments_[segment].reads, segments_[segment].writes), {}};
   for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
     if (const Input& input = graph.inputs()[i].first; input.kind == InputKind::param) saved.weights.emplace(input.name, *inputs.arrays[i]);
-  const TemporaryFolder folder;
-  export_coreml(folder.path / "part.mlpackage", saved, {.sizes = sizes, .minimum_target = library_.version, .computes_random_bits = true});
-  Library::Opened opened = library_.open(folder.path / "part.mlpackage", units_);
-  if (!opened.model) fail("coreml:{}: graph '{}': {}", units_, graph.name(), opened.error);
   known = std::make_shared<Package>();
-  known->model = std::move(opened.model);
+  known->model = compile(library_, saved, sizes, units_);
   return known;
 }
 

@@ -4,7 +4,7 @@
 
 #include "backends/backend.h"
 #include "backends/consumer.h"
-#include "backends/coreml/device/driver.h"
+#include "backends/coreml/device/opened_package.h"
 
 namespace rlx::coreml {
 
@@ -12,10 +12,11 @@ namespace rlx::coreml {
 /// sizes, or where CoreML needs to know them, for the sizes of the run. What follows from parameters alone is part of the packages.
 class CoreMlGraph final : public TakenGraph {
  public:
-  CoreMlGraph(const Graph& given, Library& library, std::string units, HostNode on_host);
+  CoreMlGraph(const Graph& given, Library& library, DecodedTypes& decoded, std::string units, HostNode on_host);
 
   std::vector<Array> run(const TakenInputs& inputs) override;
   std::optional<std::string> left_to_host(const Graph& of, const Node& node) const override;
+  std::vector<std::pair<std::string, std::string>> placements() override;
 
  private:
   using Values = std::map<ValueId, Array>;
@@ -41,10 +42,12 @@ class CoreMlGraph final : public TakenGraph {
   Array value(ValueId v, const TakenInputs& inputs, Kept& kept, Values& values) const;
 
   Library& library_;
+  DecodedTypes& decoded_;
   const std::string units_;
   HostNode on_host_;
   NodeOrder order_;
   std::map<const Node*, std::string> refusals_;
+  std::map<ValueId, std::string> blocks_;  // their types, of what is decoded
   std::vector<Segment> segments_;
   std::vector<bool> is_open_;  // by segment: one package is for all sizes
   std::mutex keeping_;

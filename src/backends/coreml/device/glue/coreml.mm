@@ -61,9 +61,34 @@ void copy_rows(MLMultiArray* array, const ModelArray<Byte>& feature, std::byte* 
     [array getMutableBytesWithHandler:^(void* bytes, NSInteger, NSArray<NSNumber*>* strides) { copy(bytes, strides); }];
 }
 
+std::string name_of(id<MLComputeDeviceProtocol> device) {
+  if ([device isKindOfClass:[MLNeuralEngineComputeDevice class]]) return "Neural Engine";
+  return [device isKindOfClass:[MLGPUComputeDevice class]] ? "GPU" : "CPU";
+}
+
+/// What the system compiled, removed behind its use.
+struct Compiled {
+  explicit Compiled(NSURL* at) : url(at) {}
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+  ~Compiled() { [[NSFileManager defaultManager] removeItemAtURL:url error:nil]; }
+  NSURL* url;
+};
+
+API_AVAILABLE(macos(14.4), ios(17.4))
+void add_placements(MLComputePlan* plan, NSArray<MLModelStructureProgramOperation*>* operations, std::vector<Placement>& placements) {
+  for (MLModelStructureProgramOperation* operation in operations) {
+    if (MLComputePlanDeviceUsage* const usage = [plan computeDeviceUsageForMLProgramOperation:operation])
+      placements.push_back({text_of(operation.operatorName), name_of(usage.preferredComputeDevice)});
+    for (MLModelStructureProgramBlock* block in operation.blocks) add_placements(plan, block.operations, placements);
+  }
+}
+
+
 class CoreMlModel : public Model {
  public:
-  explicit CoreMlModel(MLModel* model) : model_(model) {}
+  CoreMlModel(std::unique_ptr<Compiled> compiled, MLModelConfiguration* configuration, MLModel* model)
+      : compiled_(std::move(compiled)), configuration_(configuration), model_(model) {}
 
   std::string run(std::span<const Given> inputs, std::span<const Wanted> outputs) override {
     @autoreleasepool {
@@ -84,6 +109,24 @@ class CoreMlModel : public Model {
     }
   }
 
+  std::vector<Placement> placements() override {
+    std::vector<Placement> found;
+    if (@available(macOS 14.4, iOS 17.4, *)) {
+      std::vector<Placement>* const placements = &found;
+      dispatch_semaphore_t const done = dispatch_semaphore_create(0);
+      [MLComputePlan loadContentsOfURL:compiled_->url
+                         configuration:configuration_
+                     completionHandler:^(MLComputePlan* plan, NSError*) {
+                       NSDictionary<NSString*, MLModelStructureProgramFunction*>* const functions = plan.modelStructure.program.functions;
+                       for (NSString* name in functions)
+                         add_placements(plan, [functions objectForKey:name].block.operations, *placements);
+                       dispatch_semaphore_signal(done);
+                     }];
+      dispatch_semaphore_wait(done, DISPATCH_TIME_FOREVER);
+    }
+    return found;
+  }
+
  private:
   static MLMultiArray* array_of(const Given& input, NSError* __autoreleasing* error) {
     NSMutableArray<NSNumber*>* const shape = [NSMutableArray array];
@@ -100,6 +143,8 @@ class CoreMlModel : public Model {
     return {};
   }
 
+  std::unique_ptr<Compiled> compiled_;
+  MLModelConfiguration* configuration_;
   MLModel* model_;
 };
 
@@ -109,17 +154,6 @@ MLComputeUnits units_of(const std::string& units) {
   if (units == "ane") return MLComputeUnitsCPUAndNeuralEngine;
   return MLComputeUnitsAll;
 }
-
-std::string name_of(id<MLComputeDeviceProtocol> device) {
-  if ([device isKindOfClass:[MLNeuralEngineComputeDevice class]]) return "Neural Engine";
-  return [device isKindOfClass:[MLGPUComputeDevice class]] ? "GPU" : "CPU";
-}
-
-/// What the system compiled, removed once it is loaded.
-struct Compiled {
-  NSURL* url;
-  ~Compiled() { [[NSFileManager defaultManager] removeItemAtURL:url error:nil]; }
-};
 
 class CoreMl : public Library {
  public:
@@ -146,12 +180,12 @@ class CoreMl : public Library {
       NSError* error = nil;
       NSURL* const url = [MLModel compileModelAtURL:[NSURL fileURLWithPath:string_of(package.string())] error:&error];
       if (!url) return {nullptr, text_of(error)};
-      const Compiled compiled{url};
+      auto compiled = std::make_unique<Compiled>(url);
       MLModelConfiguration* const configuration = [[MLModelConfiguration alloc] init];
       configuration.computeUnits = units_of(chosen);
       MLModel* const model = [MLModel modelWithContentsOfURL:url configuration:configuration error:&error];
       if (!model) return {nullptr, text_of(error)};
-      return {std::make_unique<CoreMlModel>(model), {}};
+      return {std::make_unique<CoreMlModel>(std::move(compiled), configuration, model), {}};
     }
   }
 };
