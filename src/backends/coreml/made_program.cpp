@@ -4,6 +4,7 @@
 
 #include "backends/coreml/blocks.h"
 #include "backends/coreml/feature.h"
+#include "backends/coreml/few_axes.h"
 #include "backends/coreml/operations.h"
 #include "backends/coreml/prepared_graph.h"
 #include "ir/array_type.h"
@@ -27,8 +28,6 @@ Version version_of(Target target) {
 }
 
 namespace {
-
-constexpr int most_axes = 5;
 
 /// Values of a graph: tensors of the program, or what is the same in every run and may become one.
 struct Held {
@@ -173,7 +172,7 @@ class Emitter {
     if (!element_of(type.dtype))
       fail("coreml: {} '{}' is {}: CoreML computes no {} (allowed: f32, f16, bf16, bool, and integers of up to 32 bits)", what, name,
            type.to_string(), rlx::name(type.dtype));
-    if (type.rank() > most_axes) fail("coreml: {} '{}' is {}: CoreML has at most {} axes", what, name, type.to_string(), most_axes);
+    if (type.shape.size() > most_axes) fail("coreml: {} '{}' is {}: CoreML has at most {} axes", what, name, type.to_string(), most_axes);
     for (const Dim& size : type.shape)
       if (size == 0) fail("coreml: {} '{}' is {}, which has no elements: CoreML has no such arrays", what, name, type.to_string());
   }

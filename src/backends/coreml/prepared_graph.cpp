@@ -5,6 +5,7 @@
 #include <map>
 
 #include "backends/coreml/call.h"
+#include "backends/coreml/few_axes.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
 #include "ir/reference.h"
@@ -18,7 +19,7 @@
 
 namespace rlx::coreml {
 
-bool has_row(const Graph& graph, const Node& node) { return table().taking(graph, node) != nullptr; }
+bool has_row(const Graph& graph, const Node& node) { return table().taking(graph, node) && !(node.op->body && has_many_axes(graph, node)); }
 
 namespace {
 
@@ -198,7 +199,9 @@ Graph with_computed_weights(const Graph& graph, const NamedArrays& weights) {
 
 }  // namespace
 
-Graph in_rows(const Graph& graph) { return with_narrow_places(with_windows_apart(with_decoded_tables(expand(graph, has_row, has_row)))); }
+Graph in_rows(const Graph& graph) {
+  return with_few_axes(with_narrow_places(with_windows_apart(with_decoded_tables(expand(graph, has_row, has_row)))));
+}
 
 Graph in_real_numbers(const Graph& graph) {
   return legalize(graph, [](DType type) { return !is_complex(type); }, has_row);

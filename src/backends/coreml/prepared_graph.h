@@ -4,7 +4,7 @@
 
 namespace rlx::coreml {
 
-/// What has no row takes its body or its expansion, if there is one.
+/// What has no row takes its body or its expansion, if there is one. So do composites of many axes, which fold by parts.
 bool has_row(const Graph& graph, const Node& node);
 
 /// With complex numbers as pairs, as far as `legalize` has rules; those that go in and out stay.
