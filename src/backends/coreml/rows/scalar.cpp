@@ -17,13 +17,17 @@ Tensor ordered(const Call& c, std::size_t operand) {
   return movable(c.out, x);
 }
 
+using Names = std::map<std::string_view, std::string_view>;
+
 /// Ops that CoreML has, under its names.
+const Names& direct_names() {
+  static const Names names{{"abs", "abs"},     {"atan", "atan"},   {"cos", "cos"},     {"erf", "erf"},   {"exp", "exp"}, {"floor", "floor"},
+                           {"round", "round"}, {"sin", "sin"},     {"sqrt", "sqrt"},   {"tanh", "tanh"}, {"add", "add"}, {"sub", "sub"},
+                           {"mul", "mul"},     {"max", "maximum"}, {"min", "minimum"}, {"pow", "pow"}};
+  return names;
+}
 Tensors direct(const Call& c) {
-  static const std::map<std::string_view, std::string_view> names{{"abs", "abs"},   {"atan", "atan"},   {"cos", "cos"},     {"erf", "erf"},
-                                                                  {"exp", "exp"},   {"floor", "floor"}, {"round", "round"}, {"sin", "sin"},
-                                                                  {"sqrt", "sqrt"}, {"tanh", "tanh"},   {"add", "add"},     {"sub", "sub"},
-                                                                  {"mul", "mul"},   {"max", "maximum"}, {"min", "minimum"}, {"pow", "pow"}};
-  const std::string_view name = names.at(c.node.op->name);
+  const std::string_view name = direct_names().at(c.node.op->name);
   if (c.type(0) == u32 && (name == "maximum" || name == "minimum"))
     return {signed_order(c.out, binary(c.out, name, ordered(c, 0), ordered(c, 1)))};
   if (c.x.size() == 1) return {wrapped(c.out, unary(c.out, name, c.x[0]), c.result_type())};
@@ -92,11 +96,12 @@ Tensors rem(const Call& c) {
   return {select(c.out, negative, binary(c.out, "mul", size, number(size, -1)), size)};
 }
 
-Tensors comparison(const Call& c) {
-  static const std::map<std::string_view, std::string_view> names{{"eq", "equal"},      {"ne", "not_equal"}, {"lt", "less"},
-                                                                  {"le", "less_equal"}, {"gt", "greater"},   {"ge", "greater_equal"}};
-  return {compare(c.out, names.at(c.node.op->name), ordered(c, 0), ordered(c, 1))};
+const Names& comparison_names() {
+  static const Names names{{"eq", "equal"},      {"ne", "not_equal"}, {"lt", "less"},
+                           {"le", "less_equal"}, {"gt", "greater"},   {"ge", "greater_equal"}};
+  return names;
 }
+Tensors comparison(const Call& c) { return {compare(c.out, comparison_names().at(c.node.op->name), ordered(c, 0), ordered(c, 1))}; }
 
 /// CoreML has no operations of bits: what two bytes have in common is looked up.
 Tensor common_bits(const Call& c) {
@@ -218,46 +223,29 @@ Tensors fma(const Call& c) { return {binary(c.out, "add", binary(c.out, "mul", c
 }  // namespace
 
 Rows scalar_rows() {
-  static constexpr Row<Rule> rows[] = {{"abs", direct},
-                                       {"atan", direct},
-                                       {"cos", direct},
-                                       {"erf", direct},
-                                       {"exp", direct},
-                                       {"floor", direct},
-                                       {"round", direct},
-                                       {"sin", direct},
-                                       {"sqrt", direct},
-                                       {"tanh", direct},
-                                       {"add", direct},
-                                       {"sub", direct},
-                                       {"mul", direct},
-                                       {"max", direct},
-                                       {"min", direct},
-                                       {"pow", direct},
-                                       {"neg", neg},
-                                       {"sign", sign},
-                                       {"log", log},
-                                       {"rsqrt", rsqrt},
-                                       {"log1p", log1p},
-                                       {"expm1", expm1},
-                                       {"div", div},
-                                       {"rem", rem},
-                                       {"eq", comparison},
-                                       {"ne", comparison},
-                                       {"lt", comparison},
-                                       {"le", comparison},
-                                       {"gt", comparison},
-                                       {"ge", comparison},
-                                       {"logical_and", logical_and_or_xor},
-                                       {"logical_or", logical_and_or_xor},
-                                       {"logical_xor", logical_and_or_xor},
-                                       {"logical_not", logical_not_rule},
-                                       {"shl", shl},
-                                       {"shr", shr},
-                                       {"select", select_rule},
-                                       {"cast", cast},
-                                       {"fma", fma}};
-  return rows;
+  static const std::vector<Row<Rule>> all = [] {
+    std::vector<Row<Rule>> rows{{"neg", neg},
+                                {"sign", sign},
+                                {"log", log},
+                                {"rsqrt", rsqrt},
+                                {"log1p", log1p},
+                                {"expm1", expm1},
+                                {"div", div},
+                                {"rem", rem},
+                                {"logical_and", logical_and_or_xor},
+                                {"logical_or", logical_and_or_xor},
+                                {"logical_xor", logical_and_or_xor},
+                                {"logical_not", logical_not_rule},
+                                {"shl", shl},
+                                {"shr", shr},
+                                {"select", select_rule},
+                                {"cast", cast},
+                                {"fma", fma}};
+    for (const auto& [op, name] : direct_names()) rows.push_back({op, direct});
+    for (const auto& [op, name] : comparison_names()) rows.push_back({op, comparison});
+    return rows;
+  }();
+  return all;
 }
 
 }  // namespace rlx::coreml
