@@ -264,7 +264,7 @@ Value outputs_of(const Graph& graph, const std::vector<int>& slots, const Shared
 
 WebProgram make_web_program(const SavedGraph& saved) {
   check_runnable(saved.graph);
-  const LoweredGraph lowered = lower_graph(saved.graph, {.round_activations = false}, web_target());
+  const LoweredGraph lowered = lower_graph(saved.graph, {}, web_target());
   SharedParts shared(saved, lowered.program.symbols);
   PartWriter part(shared, lowered.program, false);
   json::Value all = {{"format", "rlx web program"}, {"version", 2}, {"name", saved.graph.name()}};

@@ -8,6 +8,7 @@
 #include "models/layers/decoder_cache.h"
 #include "models/run/model_state.h"
 #include "models/weights/decoder_files.h"
+#include "passes/exact_activations.h"
 #include "rlx/export.h"
 #include "rlx/sentence_encoder.h"
 #include "text/tokenizer/files/tokenizer_files.h"
@@ -33,7 +34,9 @@ void export_encoder(const std::filesystem::path& out, const std::filesystem::pat
                     const GgufFile* gguf) {
   const SentenceModelConfig config = gguf ? SentenceModelConfig::read(*gguf, encoder) : SentenceModelConfig::read(model, encoder);
   const json::Value page = {{"kind", "sentences"}, {"max_length", config.max_length}, {"prompt", config.prompt}};
-  write_web_folder(out, SentenceEncoder::saved(model), page, tokenizer_file(model, gguf));
+  SavedGraph saved = SentenceEncoder::saved(model);
+  saved.graph = with_exact_activations(saved.graph);  // a GPU gains nothing by rounding them to 8 bits
+  write_web_folder(out, saved, page, tokenizer_file(model, gguf));
 }
 
 void export_decoder(const std::filesystem::path& out, const DecoderFiles& files, const WebModelOptions& options,
@@ -42,7 +45,7 @@ void export_decoder(const std::filesystem::path& out, const DecoderFiles& files,
   if (context < 1 || context > most) fail("web: a context of {} tokens (allowed: 1..{}; 0: the usual one)", options.context, most);
   const DecoderGraphOptions its{
       .capacity = context, .chunk = std::min(chunk, context), .rope_tables = true, .storage = stored_types(files.checkpoint, files.names)};
-  const Graph graph = decoder_graph(files.config, its);
+  const Graph graph = with_exact_activations(decoder_graph(files.config, its));
   json::Value page = {{"kind", "text"},
                       {"context", context},
                       {"short_length", files.config.length_of_short_factors()},
