@@ -5,9 +5,14 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "backends/gpu/backend.h"
 #include "backends/gpu/compile.h"
+#include "backends/gpu/device.h"
 #include "emit/texts_of_all_forms.h"
 #include "formats/temporary_folder.h"
+#include "quant/block_format.h"
+#include "rlx/ops.h"
+#include "runtime/executable.h"
 
 namespace rlx::test {
 namespace {
@@ -19,6 +24,58 @@ std::vector<KernelText> cuda_texts() {
     if (text.group > 0) all.push_back(std::move(text));
   EXPECT_GT(std::ranges::count_if(all, [](const KernelText& text) { return text.group > 0; }), 5);
   return all;
+}
+
+/// A device of this compute capability that nobody has, as far as lowering asks.
+TargetDevice target_of(int major, std::shared_ptr<const gpu::Compiler> compiler) {
+  gpu::Driver driver{};
+  driver.vendor = gpu::Vendor::cuda;
+  driver.EncodeBoxes = [](void*, int, unsigned, const std::byte*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
+                          const std::uint32_t*, int, int, int, int) { return 1; };
+  gpu::DeviceFacts facts;
+  facts.driver = std::make_shared<const gpu::Driver>(driver);
+  facts.compiler = std::move(compiler);
+  facts.major = major;
+  facts.units = 132;
+  return gpu::backend_of(std::move(facts))->target({});
+}
+
+void add_products(Graph& graph) {
+  for (const DType dtype : {f32, bf16, i8})
+    for (const std::int64_t rows : {1, 20, 300})
+      for (const bool transposed : {false, true}) {
+        const std::string name = fmt::format("{}_{}_{}", std::string(rlx::name(dtype)), rows, transposed ? "t" : "n");
+        const Value x = graph.input("x" + name, {rows, 512}, dtype);
+        const Value w = graph.input("w" + name, transposed ? Dims{256, 512} : Dims{512, 256}, dtype);
+        const DType wide = dtype == i8 ? i32 : dtype;
+        graph.output("y" + name, relu(dot(cast(x, wide), cast(w, wide), {1}, {transposed ? 1 : 0})));
+      }
+}
+
+void add_attentions(Graph& graph) {
+  for (const DType dtype : {f32, bf16})
+    for (const std::int64_t rows : {1, 256}) {
+      const std::string name = fmt::format("a{}_{}", std::string(rlx::name(dtype)), rows);
+      const Value q = graph.input("q" + name, {1, 8, rows, 128}, dtype);
+      const Value k = graph.input("k" + name, {1, 2, 1024, 128}, dtype), v = graph.input("v" + name, {1, 2, 1024, 128}, dtype);
+      graph.output(name, attention(q, k, v, {.causal = true}));
+      graph.output(name + "_window", attention(q, k, v, {.softcap = 30, .causal = true, .window = 100}));
+    }
+}
+
+void add_block_products(Graph& graph) {
+  for (const char* type : {"Q8_0", "Q4_K", "IQ4_XS"}) {
+    const BlockFormat& format = *find_block_format(type);
+    const std::int64_t bytes = 512 / format.values * format.bytes;
+    const Value w = graph.input(fmt::format("w{}", type), {128, bytes}, u8),
+                ws = graph.input(fmt::format("ws{}", type), {4, 128, bytes}, u8);
+    for (const std::int64_t rows : {1, 300}) {
+      const Value x = graph.input(fmt::format("x{}_{}", type, rows), {rows, 512}, f32);
+      const Value experts = graph.input(fmt::format("e{}_{}", type, rows), {rows}, i32);
+      for (const bool int8 : {false, true}) graph.output(fmt::format("y{}_{}_{}", type, rows, int8), block_dot(x, w, type, int8));
+      graph.output(fmt::format("g{}_{}", type, rows), grouped_block_dot(x, ws, experts, type, false));
+    }
+  }
 }
 
 class Nvrtc : public testing::TestWithParam<const char*> {};
@@ -36,6 +93,25 @@ TEST_P(Nvrtc, TakesEveryFormOfKernel) {
   const gpu::CompiledTexts compiled = gpu::compile(*compiler, all, gpu::options_for(gpu::Vendor::cuda, GetParam()));
   EXPECT_EQ(compiled.error, "");
   EXPECT_GT(compiled.binary.size(), 10000U);
+}
+
+/// Tiles of matrix units, of Hopper and of others, in all forms that sizes and types choose among.
+TEST_P(Nvrtc, TakesTheKernelsOfClaims) {
+  std::string reason;
+  const auto compiler = gpu::open_compiler(gpu::Vendor::cuda, gpu::compiler_files(gpu::Vendor::cuda, 13000), reason);
+  if (!compiler) GTEST_SKIP() << "needs NVRTC, such as that of PyPI's nvidia-cuda-nvrtc, in LD_LIBRARY_PATH: " << reason;
+  const int level = std::atoi(GetParam() + 3);
+  for (const auto& add : {add_products, add_attentions, add_block_products}) {
+    Graph graph("claims");
+    add(graph);
+    LoweredGraph lowered = lower_graph(graph, {}, target_of(level / 10, compiler));
+    std::map<std::string, const KernelText*> texts;
+    for (const GeneratedKernel* kernel : lowered.program.kernels()) texts.emplace(kernel->text.name, &kernel->text);
+    std::vector<const KernelText*> all;
+    for (const auto& [name, text] : texts) all.push_back(text);
+    EXPECT_GT(all.size(), 5U);
+    EXPECT_EQ(gpu::compile(*compiler, all, gpu::options_for(gpu::Vendor::cuda, GetParam())).error, "");
+  }
 }
 
 /// What hipRTC defines by itself.
