@@ -132,8 +132,8 @@ struct SampleProgram {
   }
 };
 
-/// These samples as one program, as the reference has them; twice: what runs leave behind changes nothing.
-inline void expect_reference(const Session& session, std::span<const Case> cases) {
+/// These samples as one program, as the reference has them; twice: what runs leave behind changes nothing. What was compiled.
+inline Executable expect_reference(const Session& session, std::span<const Case> cases) {
   const SampleProgram program(cases);
   Executable executable = session.compile(program.graph);
   executable.set_params(program.params);
@@ -143,15 +143,18 @@ inline void expect_reference(const Session& session, std::span<const Case> cases
     EXPECT_EQ(difference(seen.at(name), again.at(name)), 0) << name << " in the second run";
     return seen.at(name);
   });
+  return executable;
 }
 
-/// All of these samples, some as one program, as starting a compiler costs more than a kernel.
+/// All of these samples, some as one program, as starting a compiler costs more than a kernel. Programs stay until the end: devices give
+/// the kernel of one to another that has the same, as a tenth of them do.
 inline void expect_all(const Session& session, const std::vector<Case>& all, std::size_t together = 24) {
+  std::vector<Executable> kept;
   for (std::size_t first = 0; first < all.size(); first += together) {
     const auto cases = std::span(all).subspan(first, std::min(together, all.size() - first));
     SCOPED_TRACE("from " + cases.front().name() + " to " + cases.back().name());
     try {
-      expect_reference(session, cases);
+      kept.push_back(expect_reference(session, cases));
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
