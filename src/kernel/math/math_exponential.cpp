@@ -3,9 +3,6 @@
 namespace rlx::math {
 namespace {
 
-constexpr double ln2_high = 0.693147182464599609375;  // nearest f32
-constexpr double ln2_low = -1.9046543231482357e-9;
-
 /// x = number * ln 2 + r with |r| <= ln 2 / 2.
 struct Reduced {
   Nearest n;
@@ -13,8 +10,8 @@ struct Reduced {
 };
 Reduced reduce(const Term& x) {
   Nearest n = nearest(x, 1 / ln2);
-  const Term high = fma(n.number, -ln2_high, x);  // exact: multiples of 2^-24 below 1
-  return {n, fma(n.number, -ln2_low, high)};
+  const Term high = fma(n.number, -ln2_head, x);  // exact: multiples of 2^-24 below 1
+  return {n, fma(n.number, -ln2_rest, high)};
 }
 
 /// e^r for |r| <= ln 2 / 2, relative error 3e-9 before rounding.

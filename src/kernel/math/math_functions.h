@@ -11,6 +11,9 @@
 namespace rlx::math {
 
 inline constexpr double ln2 = 0.69314718055994530942;
+// The same in two, of which the first is an f32.
+inline constexpr double ln2_head = 0.693147182464599609375;
+inline constexpr double ln2_rest = -1.9046543231482357e-9;
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 

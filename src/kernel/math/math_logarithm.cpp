@@ -6,8 +6,6 @@ namespace {
 /// Bits of the f32 nearest to sqrt(1/2): subtracting them moves the border between two exponents there.
 constexpr double sqrt_half_bits = 0x3F3504F3;
 
-constexpr double ln2_high = 0.693147182464599609375;  // nearest f32
-constexpr double ln2_low = -1.9046543231482357e-9;
 constexpr double smallest_normal = 1.17549435082228750797e-38;
 
 /// exponent * ln 2 + log(1 + f) for sqrt(1/2) - 1 <= f <= sqrt(2) - 1.
@@ -15,8 +13,8 @@ Term log_of_reduced(const Term& f, const Term& exponent) {
   const Term z = f * f;
   const Term curved =
       polynomial(f, {0.333333313, -0.250008225, 0.200012609, -0.166233301, 0.142009586, -0.131576732, 0.127634376, -0.076457426});
-  const Term tail = fma(z, -0.5, fma(f * z, curved, exponent * ln2_low));
-  return fma(exponent, ln2_high, f + tail);
+  const Term tail = fma(z, -0.5, fma(f * z, curved, exponent * ln2_rest));
+  return fma(exponent, ln2_head, f + tail);
 }
 
 /// What a logarithm gives where its argument `x` is not a positive finite number, else `y`.

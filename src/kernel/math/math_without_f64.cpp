@@ -5,9 +5,6 @@
 namespace rlx::math::without_f64 {
 namespace {
 
-constexpr double ln2_high = 0.693147182464599609375;  // nearest f32
-constexpr double ln2_low = -1.9046543231482357e-9;
-
 /// log x for finite x > 0, relative error 2^-34: 2 s + s^3 (2/3 + ...) for s = (m - 1) / (m + 1), of which all that counts is a pair. As
 /// that of f64 in math_power.cpp.
 Pair log_pair(const Term& x) {
@@ -30,15 +27,15 @@ Pair log_pair(const Term& x) {
   const Term curved_low = fma(cube.high, factor_low, fma(cube_low, factor.high, curved.low));
   const Pair m = fast_sum(s * 2, curved.high);
   const Term m_low = m.low + fma(s_low, 2, curved_low);
-  const Pair turns = product(exponent, exponent.constant(ln2_high));
+  const Pair turns = product(exponent, exponent.constant(ln2_head));
   const Pair sum = fast_sum(turns.high, m.high);
-  return fast_sum(sum.high, sum.low + (fma(exponent, ln2_low, turns.low) + m_low));
+  return fast_sum(sum.high, sum.low + (fma(exponent, ln2_rest, turns.low) + m_low));
 }
 
 /// e^(x + low) for |x| <= 150 and |low| < 2^-16: infinity or 0 where no normal number is near enough.
 Term exp_of_sum(const Term& x, const Term& low) {
   const Nearest n = nearest(x, 1 / ln2);
-  const Term r = fma(n.number, -ln2_high, x) + fma(n.number, -ln2_low, low);
+  const Term r = fma(n.number, -ln2_head, x) + fma(n.number, -ln2_rest, low);
   const Term p = polynomial(r, {1, 1, 0.49999994, 0.166665152, 0.0416680835, 0.0083693536, 0.00138405629});
   // 2^n may be no f32 where the product is one.
   const Term count = cast(n.number, i32), half = count >> 1;
