@@ -8,7 +8,7 @@
 namespace rlx {
 namespace {
 
-std::string float_literal(double value, DType t) {
+std::string float_bits(double value, DType t) {
   if (t != f64) value = static_cast<float>(value);
   return fmt::format("0x{:016X}", std::bit_cast<std::uint64_t>(value));
 }
@@ -33,7 +33,7 @@ std::string llvm_memory_type(DType t) {
 }
 
 std::string llvm_constant(const Expr& e) {
-  if (is_float(e.dtype)) return float_literal(e.number, e.dtype);
+  if (is_float(e.dtype)) return float_bits(e.number, e.dtype);
   if (is_bool(e.dtype)) return e.integer ? "true" : "false";
   return std::to_string(e.integer);
 }
@@ -42,9 +42,9 @@ std::string llvm_neutral(ReduceKind kind, DType t) {
   const bool low = kind == ReduceKind::max;
   if (kind == ReduceKind::sum || kind == ReduceKind::prod) {
     const int one = kind == ReduceKind::prod;
-    return is_float(t) ? float_literal(one, t) : std::to_string(one);
+    return is_float(t) ? float_bits(one, t) : std::to_string(one);
   }
-  if (is_float(t)) return float_literal(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), t);
+  if (is_float(t)) return float_bits(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), t);
   if (is_bool(t)) return low ? "false" : "true";
   const int bits = info(t).bits;
   if (is_unsigned_int(t)) return low ? "0" : "-1";

@@ -194,19 +194,19 @@ constexpr auto functions = std::to_array<std::string_view>({
 /// "fn NAME(": NAME
 std::string_view name_of(std::string_view function) { return function.substr(3, function.find('(') - 3); }
 
-void add(std::string_view name, std::set<std::string_view>& all) {
+void collect(std::string_view name, std::set<std::string_view>& all) {
   const auto* const function = std::ranges::find(functions, name, name_of);
   if (function == functions.end()) fail_internal("emit: WGSL has no function {}", name);
   if (!all.insert(*function).second) return;
   for (std::size_t at = function->find("rlx_", 4); at != std::string_view::npos; at = function->find("rlx_", at + 4))
-    add(function->substr(at, function->find('(', at) - at), all);
+    collect(function->substr(at, function->find('(', at) - at), all);
 }
 
 }  // namespace
 
 std::string wgsl_prelude(const std::set<std::string>& names) {
   std::set<std::string_view> all;
-  for (const std::string& name : names) add(name, all);
+  for (const std::string& name : names) collect(name, all);
   std::string text;
   for (const std::string_view function : all) text.append(function) += "\n";
   return text;

@@ -8,7 +8,7 @@ namespace {
 
 // Lane t multiplies two rows, 2 * (t / 8) and the next, with each eighth key, or each eighth run of four features of values. For the
 // softmax four lanes share row t / 4.
-constexpr std::string_view code = R"(
+constexpr std::string_view plain_loops = R"(
 constexpr int row_lanes = 8, run = 4;
 constexpr int depth = (features + 3) / 4 * 4, depth_stride = depth + 4, width = (values + 31) / 32 * 32;
 constexpr int keys_of_lane = tile_keys / row_lanes, runs = width / (row_lanes * run), weight_stride = tile_keys + 1;
@@ -170,7 +170,7 @@ AttentionCode plain_attention(const AttentionViews& attention) {
   const int keys = std::max(features, values) <= 128 ? 32 : 16;
   const int stride = (features + 3) / 4 * 4 + 4, width = (values + 31) / 32 * 32;
   const int numbers = rows * stride + keys * std::max(stride, width) + rows * (keys + 1) + lanes + rows;
-  return {{}, std::string(code), rows, keys, lanes, 4 * numbers + 2 * rows * 4};
+  return {{}, std::string(plain_loops), rows, keys, lanes, 4 * numbers + 2 * rows * 4};
 }
 
 }  // namespace rlx::gpu

@@ -11,7 +11,7 @@ namespace {
 // Each warp takes 16 keys at a time. Products take features and keys in any order that both factors have: lane 4 g + q has features
 // 8 q..8 q + 7 of each 32 of keys g and g + 8, features 8 g..8 g + 7 of each 64 of the values of keys 2 q, 2 q + 1, and these plus 8.
 // Numbers of f32 are sums of parts of 16 bits.
-constexpr std::string_view code = R"(
+constexpr std::string_view split_loops = R"(
 constexpr int warps = lanes / 32, step = 16, pieces = sizeof(Q) == 2 ? 1 : element_is_f16 ? 2 : 3;
 constexpr int key_runs = features / 32, value_runs = values / 64, part_numbers = values + 2;
 constexpr float log2_e = 1.44269504f;
@@ -240,7 +240,7 @@ AttentionCode split_attention(const Graph& graph, const AttentionViews& a) {
   const auto features = static_cast<int>(a.head_size.value()), values = static_cast<int>(a.value_size.value());
   const std::string own = fmt::format("typedef rlx_{} Element;\nconstexpr bool element_is_f16 = {};\n", name(element), element == f16);
   const int on_chip_bytes = features / 32 * 2 * pieces * 512 + split_rows * 8 + lanes / 32 * split_rows * (values + 2) * 4;
-  return {warp_numbers(), own + std::string(code), split_rows, 16, lanes, on_chip_bytes};
+  return {warp_numbers(), own + std::string(split_loops), split_rows, 16, lanes, on_chip_bytes};
 }
 
 AttentionCode joining_attention(int splits) { return {{}, std::string(joining_code), 1, 1, 128, splits * 4}; }
