@@ -89,12 +89,6 @@ std::vector<int> windows_first(int rank, const std::vector<int>& window_axes) {
   return order;
 }
 
-std::vector<int> inverse(const std::vector<int>& perm) {
-  std::vector<int> back(perm.size());
-  for (std::size_t d = 0; d < perm.size(); ++d) back[static_cast<std::size_t>(perm[d])] = static_cast<int>(d);
-  return back;
-}
-
 Results gather(const Call& c) {
   Windows w(c, c.ints("offset_dims"));
   const std::vector<int> sizes = c.ints("slice_sizes");

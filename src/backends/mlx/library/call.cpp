@@ -33,6 +33,12 @@ mx::array signed_places(const mx::array& places) {
   return as(mx::minimum(places, most), mx::int64);
 }
 
+std::vector<int> inverse(const std::vector<int>& perm) {
+  std::vector<int> back(perm.size());
+  for (std::size_t d = 0; d < perm.size(); ++d) back[static_cast<std::size_t>(perm[d])] = static_cast<int>(d);
+  return back;
+}
+
 mx::array clamped(const mx::array& places, int last) {
   return as(mx::clip(signed_places(places), mx::array(0, mx::int64), mx::array(last, mx::int64)), mx::int32);
 }

@@ -61,6 +61,8 @@ mx::array number_like(double value, const mx::array& like);
 mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const int> interior, const mx::Shape& shape, double value);
 /// Integers of any type as i64: of u64, what that does not hold is its largest number.
 mx::array signed_places(const mx::array& places);
+/// The order of dimensions that undoes `perm`.
+std::vector<int> inverse(const std::vector<int>& perm);
 /// Places 0..last, whatever the integers say: MLX touches foreign memory where one is outside.
 mx::array clamped(const mx::array& places, int last);
 /// Of h' = a h + b along an axis: by step, the product of all a until it, and h where it began as 0.

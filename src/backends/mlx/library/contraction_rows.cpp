@@ -84,12 +84,6 @@ std::vector<int> channels_last(const std::vector<int>& spec) {
   return perm;
 }
 
-std::vector<int> inverse(const std::vector<int>& perm) {
-  std::vector<int> back(perm.size());
-  for (std::size_t d = 0; d < perm.size(); ++d) back[static_cast<std::size_t>(perm[d])] = static_cast<int>(d);
-  return back;
-}
-
 /// Groups of a batch become groups of channels: (g * n, ..., c) as (n, ..., g * c).
 mx::array grouped_by_channels(const mx::array& x, int groups) {
   mx::Shape apart = x.shape(), merged = x.shape();

@@ -21,7 +21,7 @@ Results cholesky(const Call& c) {
   const mx::array nan = number_like(std::numeric_limits<double>::quiet_NaN(), a);
   return mx::tril(mx::where(mx::expand_dims(positive, {-2, -1}), l, nan));
 }
-bool is_real(const Graph& graph, const Node& node) { return !is_complex(graph.type(node.operands[0]).dtype); }
+bool takes_reals(const Graph& graph, const Node& node) { return !is_complex(graph.type(node.operands[0]).dtype); }
 
 bool is_f32(const Graph& graph, const Node& node) {
   const DType dtype = graph.type(node.operands[0]).dtype;
@@ -40,7 +40,7 @@ Rows signal_rows() {
       {"rfft", rfft, is_f32, single},
       {"irfft", irfft, is_f32, single},
       {"lu", nullptr, nullptr, singular},
-      {"cholesky", cholesky, is_real, real_ones},
+      {"cholesky", cholesky, takes_reals, real_ones},
       {"triangular_solve", nullptr, nullptr, singular},
   };
   return rows;
