@@ -43,7 +43,7 @@ struct Weights {
       row[static_cast<std::size_t>(i % shape.k)] += 0.25f;
     }
     held = {blocks.data(), row_bytes, 1, shape.n, shape.k};
-    while (copies.size() < 1 + beyond_caches / blocks.size()) copies.emplace_back(kernel, held, pool);
+    while (copies.size() < 1 + beyond_caches / blocks.size()) copies.emplace_back(kernel, held).pack(held, pool);
   }
 
   const cpu::BlockPanels& turn() { return copies[next++ % copies.size()]; }

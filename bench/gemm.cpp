@@ -142,7 +142,7 @@ struct Product {
   }
   void dots(ThreadPool& pool) {
     if constexpr (std::is_same_v<T, cpu::Left<T>>) {
-      if (!columns) columns.emplace(args.b, shape.k, shape.n);
+      if (!columns) columns.emplace(shape.k, shape.n).pack(args.b);
       args.b = columns->matrix();
       cpu::dot_products(args, pool);
     }

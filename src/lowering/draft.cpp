@@ -16,6 +16,21 @@ const KernelText& KernelTexts::of(Kernel kernel, const TargetDevice& target) {
   return known_.emplace(hash, Known{std::move(kernel), std::move(text)})->second.text;
 }
 
+bool Draft::may_stay(ValueId value) const {
+  if (!inner) return invariant[static_cast<std::size_t>(value.node)];
+  for (auto it = views.find(value); it != views.end(); it = views.find(value)) value = it->second;
+  return cut.is_source(value);
+}
+
+ValueId Draft::pack(ValueId value, ValueId reader, const Type& type, std::shared_ptr<const Claimed> claimed, std::vector<ValueId>& reads) {
+  const ValueId packed{reader.node, static_cast<std::int32_t>(graph.node(reader.node).results.size())};
+  Launch& launch = packings.emplace_back(Launch{Launch::Kind::claim, "pack", {value}, {packed}, {}, "pack"});
+  launch.claimed = std::move(claimed), launch.packed = type, launch.arithmetic = name(graph.type(value).dtype);
+  if (inner) reads.push_back(value);  // which may turn out not to stay
+  reads.push_back(packed);
+  return packed;
+}
+
 GeneratedKernel Draft::generate(Kernel kernel) const {
   if (!kernel.tile) kernel.symbols = symbols;
   merge_loops(kernel);

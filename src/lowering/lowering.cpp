@@ -74,6 +74,7 @@ class Lowering {
   Launch host_launch(std::int32_t id) const;
   Launch kernel_launch(OutputKernel outputs) const;
   void lower_regions(Program& result) const;
+  static void move_packings(Program& result);
 
   const Graph& graph_;
   Draft draft_;
@@ -162,6 +163,7 @@ std::vector<Unit> Lowering::units() {
     else if (draft_.cut.on_host(id)) units.push_back({std::nullopt, host_launch(id)});
     else if (auto kernel = kernels_.find(v); kernel != kernels_.end()) units.push_back({std::move(kernel->second), {}});
   }
+  for (Launch& packing : draft_.packings) units.push_back({std::nullopt, std::move(packing)});
   return units;
 }
 
@@ -177,8 +179,28 @@ Program Lowering::program() {
     units = merge_outputs(graph_, std::move(units), draft_.stored_test(), root, outputs, draft_.target.caps);
   }
   for (Unit& unit : units) result.launches.push_back(unit.outputs ? kernel_launch(std::move(*unit.outputs)) : std::move(unit.launch));
+  move_packings(result);
   lower_regions(result);
   return result;
+}
+
+/// Each to right behind what it packs, so that nothing waits long to be packed.
+void Lowering::move_packings(Program& result) {
+  std::map<ValueId, std::size_t> behind;  // what is written: the place behind it
+  std::vector<std::pair<std::size_t, Launch>> ordered;
+  for (Launch& launch : result.launches) {
+    std::size_t place = ordered.size() + 1;
+    if (launch.packed) {
+      result.packed.emplace(launch.writes[0], *launch.packed);
+      const auto writer = behind.find(result.root(launch.reads[0]));
+      place = writer == behind.end() ? 0 : writer->second;
+    }
+    for (ValueId v : launch.writes) behind[v] = place;
+    ordered.emplace_back(place, std::move(launch));
+  }
+  std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
+  result.launches.clear();
+  for (auto& [place, launch] : ordered) result.launches.push_back(std::move(launch));
 }
 
 void Lowering::lower_regions(Program& result) const {

@@ -2,7 +2,7 @@
 
 namespace rlx {
 
-Cost cost(const Graph& graph, const Launch& launch, const Bindings& bindings) {
+Cost cost(const Program& program, const Launch& launch, const Bindings& bindings) {
   Cost total;
   if (launch.kind == Launch::Kind::kernel && !launch.claimed) {
     for (const GeneratedKernel& kernel : launch.kernels) {
@@ -14,13 +14,18 @@ Cost cost(const Graph& graph, const Launch& launch, const Bindings& bindings) {
   }
   for (const auto* values : {&launch.reads, &launch.writes})
     for (ValueId v : *values) {
-      const Type& type = graph.type(v);
+      const Type& type = program.type(v);
       total.bytes += static_cast<double>(bytes_for(type.dtype, type.size().evaluate(bindings)));
     }
   if (!launch.claimed) return total;
-  total.flops = launch.claimed->flops(graph, bindings);
-  total.bytes -= launch.claimed->unread_bytes(graph, bindings);
+  total.flops = launch.claimed->flops(program.graph, bindings);
+  total.bytes -= launch.claimed->unread_bytes(program.graph, bindings);
   return total;
+}
+
+const Type& Program::type(ValueId value) const {
+  const auto found = packed.find(value);
+  return found == packed.end() ? graph.type(value) : found->second;
 }
 
 std::vector<GeneratedKernel*> Program::kernels() {

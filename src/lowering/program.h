@@ -63,13 +63,14 @@ struct Launch {
   std::shared_ptr<const Claimed> claimed = {};
   // Memory that its kernels share while they run, under values that no node has.
   std::vector<std::pair<ValueId, Type>> scratch = {};
+  // Set: the launch packs what it reads: it writes one value of this type, which no node has, and which is faster to read. What `claimed`
+  // writes to program files says all of it. It runs once, where what it reads stays from run to run; who reads the value elsewhere finds no
+  // memory there.
+  std::optional<Type> packed = {};
   std::string arithmetic = {};  // see LaunchReport::arithmetic; empty: that of the results
   int storing = -1;             // the kernel that stores all results, where one does
   int replaced = -1;            // among what is read: the memory that the code may take for its result, where there is one
 };
-
-/// Operations and bytes moved by a run of the launch.
-Cost cost(const Graph& graph, const Launch& launch, const Bindings& bindings);
 
 /// A graph as a list of launches over stored values. `views` are values that share the bytes of another stored value.
 struct Program {
@@ -80,10 +81,17 @@ struct Program {
   std::map<ValueId, ValueId> views;
   std::map<const Graph*, std::shared_ptr<Program>> regions;  // of its control flow ops
 
+  /// Of what a launch reads or writes.
+  const Type& type(ValueId value) const;
   /// The value whose bytes hold `value`.
   ValueId root(ValueId value) const;
   /// The generated kernels of all launches, those of regions included, in a fixed order.
   std::vector<GeneratedKernel*> kernels();
+
+  std::map<ValueId, Type> packed;  // values that no node has; see Launch::packed
 };
+
+/// Operations and bytes moved by a run of the launch.
+Cost cost(const Program& program, const Launch& launch, const Bindings& bindings);
 
 }  // namespace rlx

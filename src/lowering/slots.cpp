@@ -52,7 +52,7 @@ class SlotAssignment {
   int slot_of(ValueId value) const { return result_.by_root.at(program_.root(value)); }
   bool has_slot(ValueId value) const { return result_.by_root.count(program_.root(value)) > 0; }
 
-  void add(ValueId value, Slot::Place place, std::size_t index) { add(value, graph().type(value), place, index); }
+  void add(ValueId value, Slot::Place place, std::size_t index) { add(value, program_.type(value), place, index); }
   void add(ValueId value, const Type& type, Slot::Place place, std::size_t index) {
     result_.by_root[value] = static_cast<int>(result_.slots.size());
     result_.slots.push_back({place, value, type, index});
@@ -188,12 +188,13 @@ class SlotAssignment {
 
 }  // namespace
 
-std::vector<bool> prepared_launches(const Program& program) {
+std::vector<bool> prepared_launches(const Program& program, bool inner) {
   const std::vector<bool> invariant = run_invariant_nodes(program.graph);
   std::vector<bool> prepared;
   for (const Launch& launch : program.launches)
-    prepared.push_back(
-        std::all_of(launch.writes.begin(), launch.writes.end(), [&](ValueId v) { return invariant[static_cast<std::size_t>(v.node)]; }));
+    prepared.push_back(launch.packed || (!inner && std::ranges::all_of(launch.writes, [&](ValueId v) {
+                         return invariant[static_cast<std::size_t>(v.node)];
+                       })));
   return prepared;
 }
 

@@ -43,8 +43,9 @@ struct ProgramSlots {
   const Slot& at(int slot) const { return slots[static_cast<std::size_t>(slot)]; }
 };
 
-/// By launch: whether it computes the same in every run, from parameters, constants and what other such launches write.
-std::vector<bool> prepared_launches(const Program& program);
+/// By launch: whether it computes the same in every run, from parameters, constants and what other such launches write. `inner`: of a
+/// region only what packs is so, as far as its operands stay.
+std::vector<bool> prepared_launches(const Program& program, bool inner = false);
 
 /// `prepared`: by launch, whether it runs once for all runs.
 ProgramSlots assign_slots(const Program& program, const std::vector<bool>& prepared);

@@ -31,7 +31,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
     const std::size_t i = input_index(name);
     state_of_output.push_back(i < source.inputs().size() && source.inputs()[i].first.kind == InputKind::state ? i : source.inputs().size());
   }
-  is_prepared = inner ? std::vector<bool>(program.launches.size(), false) : prepared_launches(program);
+  is_prepared = prepared_launches(program, inner);
   memory = assign_slots(program, is_prepared);
   for (const auto& arguments : memory.arguments)
     for (const Argument& argument : arguments)
@@ -41,12 +41,7 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   arenas = std::make_unique<ArenaPool>(plan.bytes);
   if (session->storage.on_host()) plans_.emplace_back(Bindings(), std::make_shared<MemoryPlan>(plan));
   auto slot = [this](ValueId v) { return slot_of(v); };
-  auto is_weight = [this, inner](ValueId v) {
-    const Slot& s = memory.at(slot_of(v));
-    return s.place == Slot::Place::constant || s.place == Slot::Place::prepared ||
-           (s.place == Slot::Place::input && (inner || is_param[s.index]));
-  };
-  steps = cpu::make_steps(program, sizes, slot, is_weight, cpu::level_of(session->target));
+  steps = cpu::make_steps(program, sizes, slot, cpu::level_of(session->target));
   find_prepared();
   find_next_products();
   for (const auto& [region, part] : program.regions)
@@ -86,7 +81,7 @@ std::shared_ptr<const MemoryPlan> Executable::State::plan_at(const Bindings& bin
 void Executable::State::forget_packed(const std::set<const void*>& owners) {
   for (const auto& [region, state] : regions) {
     const std::scoped_lock lock(state->mutex);
-    std::erase_if(state->packed, [&](const auto& entry) { return owners.count(entry.second.weights.owner().get()) > 0; });
+    std::erase_if(state->packed, [&](const auto& entry) { return owners.count(entry.second.from.owner().get()) > 0; });
     state->forget_packed(owners);
   }
 }
@@ -100,7 +95,7 @@ void Executable::State::rebind(std::vector<std::pair<std::size_t, Array>> arrays
   std::set<std::size_t> changed;
   std::set<const void*> owners;
   for (auto& [i, array] : arrays) {
-    session->packed.forget(array);
+    session->shared.forget(array);
     session->storage.forget(array);
     owners.insert(array.owner().get());
     for (std::size_t other = 0; other < params.size(); ++other)
@@ -151,33 +146,34 @@ std::size_t Executable::State::input_index(std::string_view name) const {
 }
 
 void Executable::State::find_prepared() {
-  prepared.steps = steps.size();
   runs_read.assign(source.inputs().size(), false);
-  const auto note_input = [&](int slot) {
-    if (const Slot& at = memory.at(slot); at.place == Slot::Place::input) runs_read[at.index] = true;
+  const auto note_read = [&](int slot) {
+    const Slot& at = memory.at(slot);
+    if (at.place == Slot::Place::input) runs_read[at.index] = true;
+    if (at.place == Slot::Place::prepared) prepared.values[at.index].kept = true;
   };
   for (std::size_t slot = 0; slot < memory.slots.size(); ++slot)
     if (const Slot& at = memory.slots[slot]; at.place == Slot::Place::prepared)
-      prepared.values.push_back({static_cast<int>(slot), program.graph.type(at.value), {}, {}, false});
-  for (std::size_t l = 0; l < steps.size(); ++l) {
-    if (is_prepared[l]) add_prepared(program.launches[l], steps[l]);
-    else note_reads(l);
-    for (const Argument& argument : memory.arguments[l])
-      if (!is_prepared[l]) note_input(argument.slot);
+      prepared.values.push_back({static_cast<int>(slot), at.type, {}, false});
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    if (is_prepared[step]) add_prepared(step);
+    else
+      for (const Argument& argument : memory.arguments[step]) note_read(argument.slot);
   }
-  for (int slot : memory.outputs) note_input(slot);
-  for (int slot : memory.outputs)
-    if (const Slot& s = memory.at(slot); s.place == Slot::Place::prepared) prepared.values[s.index].kept = true;
+  for (int slot : memory.outputs) note_read(slot);
   parameters = std::make_shared<BoundParameters>(std::vector<Array>(source.inputs().size()), Prepared(prepared));
 }
 
 void Executable::State::find_next_products() {
-  next_product.assign(steps.size(), prepared.products.empty() ? 0 : prepared.products.front().step);
+  std::vector<std::size_t> products;
+  for (std::size_t step = 0; step < steps.size(); ++step)
+    if (!is_prepared[step] && steps[step].weights >= 0) products.push_back(step);
+  next_product.assign(steps.size(), products.empty() ? 0 : products.front());
   std::size_t loop = 0, end = 0;  // of the steps of the last loop
-  for (const PackedProduct& product : prepared.products) {
-    if (product.step < end) continue;
-    for (std::size_t step = loop; end > 0 && step < product.step; ++step) next_product[step] = product.step;
-    loop = product.step, end = loop + steps[loop].joined;
+  for (const std::size_t product : products) {
+    if (product < end) continue;
+    for (std::size_t step = loop; end > 0 && step < product; ++step) next_product[step] = product;
+    loop = product, end = loop + steps[loop].joined;
   }
   experts_known.assign(steps.size(), 0);
   for (std::size_t step = 0; step < steps.size(); ++step)
@@ -193,8 +189,9 @@ std::set<std::size_t> Executable::State::inputs_of(const Slot& slot) const {
   return slot.place == Slot::Place::prepared ? prepared.values[slot.index].inputs : std::set<std::size_t>{};
 }
 
-void Executable::State::add_prepared(const Launch& launch, const cpu::Step& step) {
-  PreparedLaunch mine{&step, {}, {}};
+void Executable::State::add_prepared(std::size_t step) {
+  const Launch& launch = program.launches[step];
+  PreparedLaunch mine{step, {}, {}};
   std::set<std::size_t> inputs;
   for (ValueId v : launch.reads) {
     const Slot& slot = memory.at(slot_of(v));
@@ -204,19 +201,6 @@ void Executable::State::add_prepared(const Launch& launch, const cpu::Step& step
   for (ValueId v : launch.writes) mine.writes.push_back(memory.at(slot_of(v)).index);
   for (std::size_t value : mine.writes) prepared.values[value].inputs = inputs;
   prepared.launches.push_back(std::move(mine));
-}
-
-/// Which prepared values a launch of each run reads, and how.
-void Executable::State::note_reads(std::size_t step) {
-  const Launch& launch = program.launches[step];
-  const auto packed = std::ranges::find_if(launch.reads, [&](ValueId v) { return slot_of(v) == steps[step].weights; });
-  for (auto read = launch.reads.begin(); read != launch.reads.end(); ++read) {
-    const Slot& slot = memory.at(slot_of(*read));
-    if (read == packed) prepared.products.push_back({step, inputs_of(slot)});
-    if (slot.place != Slot::Place::prepared) continue;
-    if (read == packed) prepared.values[slot.index].packs.insert(step);
-    else prepared.values[slot.index].kept = true;
-  }
 }
 
 }  // namespace rlx

@@ -26,7 +26,7 @@ struct Session::State {
   std::optional<Session> host;  // of a device with memory of its own: what computes that which no kernel does
   ThreadPool pool;
   cpu::Jit jit;
-  cpu::PackedWeights packed;
+  SharedValues shared;
   std::unique_ptr<cpu::TunedChoices> tuned;  // null: not asked for
   mutable std::mutex counting;
   CompileCounters on_device;  // of the kernels of a device with memory of its own
@@ -99,10 +99,10 @@ struct Executable::State {
   std::vector<bool> updates_state;   // by input: a launch replaces windows of it where it lies
   std::vector<bool> has_value;       // by input: a state that was set, or that a run replaced
   struct Packed {
-    Array weights;
-    std::shared_ptr<const cpu::Panels> panels;
+    Array from;
+    std::shared_ptr<const Array> value;
   };
-  std::map<const cpu::Step*, Packed> packed;               // of a region: what its operands turned out to be
+  std::map<std::size_t, Packed> packed;                    // of a region, by step: what its operands turned out to be
   std::map<const Graph*, std::unique_ptr<State>> regions;  // of its control flow ops
 
   /// Binds arrays to parameters and states, by input. What was packed or prepared of others stays, but not of the same bytes, nor in
@@ -125,8 +125,7 @@ struct Executable::State {
   void find_prepared();
   /// Fills `next_product` and `experts_known`.
   void find_next_products();
-  void add_prepared(const Launch& launch, const cpu::Step& step);
-  void note_reads(std::size_t step);
+  void add_prepared(std::size_t step);
   std::vector<std::pair<Bindings, std::shared_ptr<const MemoryPlan>>> plans_;  // the last few
   std::set<std::size_t> inputs_of(const Slot& slot) const;
   /// In regions: what was packed of memory that these own.

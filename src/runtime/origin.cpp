@@ -3,10 +3,26 @@
 #include <algorithm>
 
 #include "ir/sources.h"
+#include "lowering/program_file/writer.h"
 
 namespace rlx {
+namespace {
+
+std::string packing_text(const Launch& launch) {
+  Blobs none;
+  ProgramWriter way(none);
+  launch.claimed->write(way);
+  return fmt::format("{} {} ", launch.claimed->kind(), way.bytes());
+}
+
+}  // namespace
+
 Origin origin_of(const Array& array) {
-  return {fmt::format("{}+{}", static_cast<const void*>(array.bytes().data()), array.bytes().size()), {array}};
+  if (!array.owner()) return {};
+  const std::span<const std::byte> bytes = DeviceBytes::place(array);
+  return {fmt::format("{}+{} {}", static_cast<const void*>(bytes.data()), bytes.size(),
+                      static_cast<const void*>(DeviceBytes::backend_of(array))),
+          {array}};
 }
 
 const Origin& Origins::of(int slot) {
@@ -18,7 +34,7 @@ const Origin& Origins::of(int slot) {
 Origin Origins::found(int slot) {
   const Slot& at = state_.memory.at(slot);
   switch (at.place) {
-    case Slot::Place::input: return origin_of(parameters_[at.index]);
+    case Slot::Place::input: return origin_of(inputs_[at.index]);
     case Slot::Place::constant: return origin_of(*constant_value(state_.program.graph.node(static_cast<std::int32_t>(at.index))));
     case Slot::Place::prepared: return computed(slot, at.index);
     default: return {};
@@ -28,12 +44,30 @@ Origin Origins::found(int slot) {
 Origin Origins::computed(int slot, std::size_t value) {
   const auto& launches = state_.prepared.launches;
   const auto launch = std::ranges::find_if(launches, [&](const PreparedLaunch& l) { return std::ranges::count(l.writes, value) > 0; });
-  const cpu::Step* const step = launch == launches.end() ? nullptr : launch->step;
-  if (!step || step->launch->kind != Launch::Kind::kernel) return {};
+  if (launch == launches.end()) return {};
+  const cpu::Step& step = state_.steps[launch->step];
   Origin origin;
-  for (std::size_t i = 0; i < step->kernels.size(); ++i)
-    if (!add(origin, step->kernels[i], step->launch->kernels[i], slot)) return {};
+  if (step.launch->packed) {
+    origin.name = packing_text(*step.launch);
+    if (!add_read(origin, state_.slot_of(step.launch->reads[0]))) return {};
+  } else if (step.launch->kind != Launch::Kind::kernel) {
+    return {};
+  }
+  for (std::size_t i = 0; i < step.kernels.size(); ++i)
+    if (!add(origin, step.kernels[i], step.launch->kernels[i], slot)) return {};
+  const auto [low, high] = content_hash(std::as_bytes(std::span(origin.name)));  // as what is computed from it has its name in turn
+  origin.name = fmt::format("{:016x}{:016x}", low, high);
   return origin;
+}
+
+/// Adds what is read. False where nobody can tell what it is.
+bool Origins::add_read(Origin& origin, int slot) {
+  const Origin& read = of(slot);
+  origin.name += fmt::format("({})", read.name);
+  for (const Array& array : read.arrays)
+    if (std::ranges::none_of(origin.arrays, [&](const Array& known) { return address(known) == address(array); }))
+      origin.arrays.push_back(array);
+  return !read.name.empty();
 }
 
 /// What a kernel that writes to `slot` is, and from where on in which values it counts. False where nobody can tell.
@@ -41,16 +75,8 @@ bool Origins::add(Origin& origin, const KernelStep& step, const GeneratedKernel&
   origin.name += kernel.text.name;
   for (std::size_t i = 0; i < step.buffers.size(); ++i) {
     origin.name += fmt::format("|{}:", kernel.first[i]);
-    if (kernel.kernel.buffers[i].written) {
-      origin.name += step.buffers[i] == slot ? "this" : "other";
-      continue;
-    }
-    const Origin& read = of(step.buffers[i]);
-    if (read.name.empty()) return false;
-    origin.name += fmt::format("({})", read.name);
-    for (const Array& array : read.arrays)
-      if (std::ranges::none_of(origin.arrays, [&](const Array& known) { return known.bytes().data() == array.bytes().data(); }))
-        origin.arrays.push_back(array);
+    if (kernel.kernel.buffers[i].written) origin.name += step.buffers[i] == slot ? "this" : "other";
+    else if (!add_read(origin, step.buffers[i])) return false;
   }
   return true;
 }

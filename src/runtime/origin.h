@@ -8,19 +8,20 @@
 namespace rlx {
 
 /// What tells the bytes of a value that is the same in every run: where they lie, of a parameter or constant; by which kernels they are
-/// computed from which of those, of what is prepared. Two programs of a session know by it that they would pack the same.
+/// computed, or how they are packed, from which of those, of what is prepared. Programs of a session know by it that they would compute the
+/// same.
 struct Origin {
-  std::string name;           // empty: nobody can tell, as of what the host or a claim computes
+  std::string name;           // empty: nobody can tell, as of what the host or a claim computes, and of bytes without an owner
   std::vector<Array> arrays;  // parameters and constants; while they live, and stay as they are, the name means the same
 };
 
 /// Of bytes that are there.
 Origin origin_of(const Array& array);
 
-/// The origins of a program's values for one binding of its parameters, which must live as long.
+/// The origins of a program's values for these inputs, as far as they stay.
 class Origins {
  public:
-  Origins(const Executable::State& state, const std::vector<Array>& parameters) : state_(state), parameters_(parameters) {}
+  Origins(const Executable::State& state, std::vector<Array> inputs) : state_(state), inputs_(std::move(inputs)) {}
 
   /// `slot`: of a parameter, a constant or a prepared value.
   const Origin& of(int slot);
@@ -28,10 +29,11 @@ class Origins {
  private:
   Origin found(int slot);
   Origin computed(int slot, std::size_t value);
+  bool add_read(Origin& origin, int slot);
   bool add(Origin& origin, const KernelStep& step, const GeneratedKernel& kernel, int slot);
 
   const Executable::State& state_;
-  const std::vector<Array>& parameters_;
+  const std::vector<Array> inputs_;
   std::map<int, Origin> known_;
 };
 

@@ -6,23 +6,20 @@
 
 namespace rlx {
 
-Prepared::Prepared(const PreparedPart& part) : arrays(part.values.size()), panels(part.steps) { complete = missing(part).empty(); }
+Prepared::Prepared(const PreparedPart& part) : arrays(part.values.size()) { complete = missing(part).empty(); }
 
-Prepared::Prepared(const PreparedPart& part, const Prepared& before, const std::set<std::size_t>& changed)
-    : arrays(part.values.size()), panels(part.steps) {
+Prepared::Prepared(const PreparedPart& part, const Prepared& before, const std::set<std::size_t>& changed) : arrays(part.values.size()) {
   const auto is_same = [&](const std::set<std::size_t>& inputs) {
     return std::none_of(inputs.begin(), inputs.end(), [&](std::size_t input) { return changed.count(input) > 0; });
   };
   for (std::size_t i = 0; i < part.values.size(); ++i)
     if (is_same(part.values[i].inputs)) arrays[i] = before.arrays[i];
-  for (const PackedProduct& product : part.products)
-    if (is_same(product.inputs)) panels[product.step] = before.panels[product.step];
   complete = missing(part).empty();
 }
 
 std::vector<const PreparedLaunch*> Prepared::missing(const PreparedPart& part) const {
   std::vector<bool> wanted;
-  for (const PreparedValue& value : part.values) wanted.push_back(is_read(value));
+  for (const PreparedValue& value : part.values) wanted.push_back(value.kept);
   std::vector<const PreparedLaunch*> launches;
   for (std::size_t i = part.launches.size(); i-- > 0;) {
     const PreparedLaunch& launch = part.launches[i];
@@ -36,11 +33,30 @@ std::vector<const PreparedLaunch*> Prepared::missing(const PreparedPart& part) c
 
 void Prepared::drop_unread(const PreparedPart& part) {
   for (std::size_t i = 0; i < arrays.size(); ++i)
-    if (!is_read(part.values[i])) arrays[i].reset();
+    if (!part.values[i].kept) arrays[i].reset();
 }
 
-bool Prepared::is_read(const PreparedValue& value) const {
-  return value.kept || std::any_of(value.packs.begin(), value.packs.end(), [&](std::size_t product) { return !panels[product]; });
+std::shared_ptr<const Array> SharedValues::find(const std::string& key) {
+  const std::scoped_lock lock(mutex_);
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return nullptr;
+  const auto is_gone = [](const Source& source) { return source.owner.expired(); };
+  return std::ranges::any_of(it->second.sources, is_gone) ? nullptr : it->second.value.lock();
+}
+
+void SharedValues::add(const std::string& key, const std::shared_ptr<const Array>& value, const std::vector<Array>& origins) {
+  Entry entry{value, {}};
+  for (const Array& origin : origins) entry.sources.push_back({address(origin), origin.owner()});
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(entries_, [](const auto& known) { return known.second.value.expired(); });
+  entries_[key] = std::move(entry);
+}
+
+void SharedValues::forget(const Array& origin) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) {
+    return std::ranges::any_of(entry.second.sources, [&](const Source& source) { return source.bytes == address(origin); });
+  });
 }
 
 std::shared_ptr<const Prepared> BoundParameters::prepared() const {
@@ -73,13 +89,9 @@ std::vector<Array> BoundParameters::placed_but(const std::set<std::size_t>& chan
   return rest;
 }
 
-std::shared_ptr<const Prepared> BoundParameters::add(const PreparedPart& part, FunctionRef<void(Prepared&)> change) {
+void BoundParameters::set(std::shared_ptr<const Prepared> prepared) {
   const std::scoped_lock lock(mutex_);
-  const auto next = std::make_shared<Prepared>(*prepared_);
-  change(*next);
-  next->drop_unread(part);
-  prepared_ = next;
-  return next;
+  prepared_ = std::move(prepared);
 }
 
 }  // namespace rlx

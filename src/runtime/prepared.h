@@ -1,10 +1,11 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
-#include "backends/cpu/execution/execute.h"
 #include "base/function_ref.h"
 #include "rlx/array.h"
 #include "runtime/memory/storage.h"
@@ -16,28 +17,19 @@ struct PreparedValue {
   int slot = -1;
   Type type;                     // without symbols
   std::set<std::size_t> inputs;  // of the graph, that it is computed from
-  std::set<std::size_t> packs;   // steps: products of each run that read it packed
-  bool kept = false;             // read otherwise by each run, so that its bytes must stay
+  bool kept = false;             // read by each run, so that its bytes must stay
 };
 
 /// A launch that computes such values, with the positions of those that it reads and writes.
 struct PreparedLaunch {
-  const cpu::Step* step = nullptr;
-  std::vector<std::size_t> reads, writes;
-};
-
-/// A product of each run whose right operand is the same in all of them.
-struct PackedProduct {
   std::size_t step = 0;
-  std::set<std::size_t> inputs;  // of the graph, that the operand is computed from
+  std::vector<std::size_t> reads, writes;
 };
 
 /// The part of a program that is the same in every run, in the order in which it can run.
 struct PreparedPart {
   std::vector<PreparedValue> values;
   std::vector<PreparedLaunch> launches;
-  std::vector<PackedProduct> products;
-  std::size_t steps = 0;  // of the whole program
 };
 
 /// What is known of the prepared part for one binding of the parameters.
@@ -48,16 +40,34 @@ struct Prepared {
 
   /// The launches that must run so that every value is there that runs read.
   std::vector<const PreparedLaunch*> missing(const PreparedPart& part) const;
-  /// Lets go of the bytes that no run reads any more.
+  /// Lets go of the bytes that no run reads.
   void drop_unread(const PreparedPart& part);
 
-  bool complete = false;                                   // every value is there that runs read
-  std::vector<std::shared_ptr<const Array>> arrays;        // null: not computed, or no run reads its bytes any more
-  std::vector<std::shared_ptr<const cpu::Panels>> panels;  // by step: those of products
+  bool complete = false;                             // every value is there that runs read
+  std::vector<std::shared_ptr<const Array>> arrays;  // null: not computed, or no run reads its bytes
+};
+
+/// What is prepared, as all programs of a session share it that compute the same from the same arrays. Thread-safe.
+class SharedValues {
+ public:
+  /// What was added under a key, while somebody holds it and none of the arrays that it comes from is gone; else null.
+  std::shared_ptr<const Array> find(const std::string& key);
+  /// `origins`: what it was computed from.
+  void add(const std::string& key, const std::shared_ptr<const Array>& value, const std::vector<Array>& origins);
+  /// What comes from these bytes is computed again when it is next asked for: they may have changed.
+  void forget(const Array& origin);
 
  private:
-  /// Whether runs read the bytes.
-  bool is_read(const PreparedValue& value) const;
+  struct Source {
+    const std::byte* bytes;
+    std::weak_ptr<const void> owner;  // gone: the address may belong to other bytes now
+  };
+  struct Entry {
+    std::weak_ptr<const Array> value;
+    std::vector<Source> sources;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Entry> entries_;
 };
 
 /// The parameters of a program, and what is prepared of them. Runs share it; a parameter that is bound again makes a new one.
@@ -71,8 +81,8 @@ class BoundParameters {
 
   /// What is there now: it never changes, and nothing waits for it.
   std::shared_ptr<const Prepared> prepared() const;
-  /// Adds to it, and gives what is there then.
-  std::shared_ptr<const Prepared> add(const PreparedPart& part, FunctionRef<void(Prepared&)> change);
+  /// Replaces it by what is there now.
+  void set(std::shared_ptr<const Prepared> prepared);
 
   /// The arrays where runs read them, those that are `wanted`: brought there by the first that asks.
   std::vector<Array> place(Storage& storage, const std::vector<bool>& wanted);

@@ -30,7 +30,6 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
     return run_loop(node, operands, results);
   };
   run_.tuned = state_.session->tuned.get();
-  run_.packed = [this](const cpu::Step& step, const cpu::PackWeights& pack) { return packed(step, pack); };
   plan_ = state_.plan_at(run_.bindings);
   if (storage_.on_host()) arena_ = state_.arenas->borrow();
   else
@@ -104,52 +103,104 @@ void Run::keep_owner(std::size_t slot, const Array& weights) {
 
 /// Puts the prepared values in their slots.
 void Run::prepare() {
-  if (!parameters_) return;
+  if (!parameters_) return pack_of_region();
   prepared_ = parameters_->prepared();
   if (!prepared_->complete) run_missing();
   place_prepared();
 }
 
-/// Computes the prepared values that are missing.
+/// Computes the prepared values that are missing, but for what another program has computed. What none but they read is let go as soon as
+/// they are there.
 void Run::run_missing() {
   const std::scoped_lock lock(parameters_->preparing);
   prepared_ = parameters_->prepared();
   if (prepared_->complete) return;
+  const PreparedPart& part = state_.prepared;
   const auto mine = std::make_shared<Prepared>(*prepared_);
-  for (const PackedProduct& product : state_.prepared.products)  // what another program packed needs not be computed
-    if (const cpu::Step& step = state_.steps[product.step]; !mine->panels[product.step])
-      mine->panels[product.step] = panels_of(step, origins().of(step.weights));
-  const auto launches = mine->missing(state_.prepared);
-  // A launch that runs again may also write what is there: other runs are reading those bytes, so it gets memory of its own.
-  for (const PreparedLaunch* launch : launches)
-    for (std::size_t value : launch->writes) {
-      const Type& type = state_.prepared.values[value].type;
-      mine->arrays[value] = std::make_shared<Array>(storage_.make(type.dtype, static_shape(type)));
-    }
+  for (std::size_t value = 0; value < part.values.size(); ++value)
+    if (part.values[value].kept) take_shared(*mine, {&value, 1});
   prepared_ = mine;
   place_prepared();
-  for (const PreparedLaunch* launch : launches) {
-    run_launch(*launch->step);
-    for (ValueId v : launch->step->launch->reads)
-      if (const Slot& slot = state_.memory.at(state_.slot_of(v)); slot.place == Slot::Place::input && storage_.on_host())
-        release_mapped_pages(inputs_[slot.index]->bytes());
+  const auto launches = mine->missing(part);
+  std::vector<std::size_t> readers(part.values.size());
+  for (const PreparedLaunch* launch : launches)
+    for (const std::size_t value : launch->reads) ++readers[value];
+  for (std::size_t done = 0; done < launches.size();) {
+    compute(*mine, *launches[done]);
+    for (const std::size_t value : launches[done]->reads)
+      if (--readers[value] == 0 && !part.values[value].kept) mine->arrays[value].reset();
+    report_progress("packing", ++done, launches.size());
   }
-  prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) {
-    all.arrays = mine->arrays;
-    for (std::size_t step = 0; step < all.panels.size(); ++step)
-      if (!all.panels[step]) all.panels[step] = mine->panels[step];
-    all.complete = true;
-  });
+  mine->drop_unread(part);
+  mine->complete = true;
+  parameters_->set(mine);
   if (!storage_.on_host()) parameters_->let_go_but(state_.runs_read);
 }
 
+std::byte*& Run::memory_of(std::size_t prepared_value) {
+  return run_.memory[static_cast<std::size_t>(state_.prepared.values[prepared_value].slot)];
+}
+
+/// Those values that other programs of the session have. Whether all are there.
+bool Run::take_shared(Prepared& known, std::span<const std::size_t> values) {
+  for (const std::size_t value : values) {
+    if (known.arrays[value]) continue;
+    known.arrays[value] = state_.session->shared.find(origins().of(state_.prepared.values[value].slot).name);
+    if (known.arrays[value]) memory_of(value) = address(*known.arrays[value]);
+  }
+  return std::ranges::all_of(values, [&](std::size_t value) { return known.arrays[value] != nullptr; });
+}
+
+/// A launch that runs again may also write what is there: other runs are reading those bytes, so it gets memory of its own.
+void Run::compute(Prepared& known, const PreparedLaunch& launch) {
+  if (take_shared(known, launch.writes)) return;
+  for (const std::size_t value : launch.writes) {
+    known.arrays[value] = std::make_shared<Array>(storage_.make_lasting(state_.prepared.values[value].type));
+    memory_of(value) = address(*known.arrays[value]);
+  }
+  const cpu::Step& step = state_.steps[launch.step];
+  run_launch(step);
+  for (ValueId v : step.launch->reads)  // or a file's weights would be in memory twice
+    if (const Slot& slot = state_.memory.at(state_.slot_of(v)); slot.place != Slot::Place::prepared && storage_.on_host())
+      release_mapped_pages(weights_in(slot).bytes());
+  for (const std::size_t value : launch.writes)
+    if (const Origin& origin = origins().of(state_.prepared.values[value].slot); !origin.name.empty())
+      state_.session->shared.add(origin.name, known.arrays[value], origin.arrays);
+}
+
+/// In a region nothing is prepared but what packs: weights, which it knows by their owners, and what every step of a loop reads, for as
+/// long as the loop runs.
+void Run::pack_of_region() {
+  if (prepared_) return;
+  const auto mine = std::make_shared<Prepared>(state_.prepared);
+  prepared_ = mine;
+  for (const PreparedLaunch& launch : state_.prepared.launches) {
+    const Slot& from = state_.memory.at(state_.slot_of(state_.program.launches[launch.step].reads[0]));
+    if (from.place != Slot::Place::input || weights_[from.index]) pack_weights(*mine, launch, weights_in(from));
+    else if (!stays_in_loop_.empty() && stays_in_loop_[from.index]) compute(*mine, launch);
+  }
+  place_prepared();
+}
+
+void Run::pack_weights(Prepared& known, const PreparedLaunch& launch, const Array& weights) {
+  std::shared_ptr<const Array>& packed = known.arrays[launch.writes[0]];
+  {
+    const std::scoped_lock lock(state_.mutex);
+    const auto it = state_.packed.find(launch.step);
+    const bool is_known = it != state_.packed.end() && it->second.from.bytes().data() == weights.bytes().data();
+    if (is_known && it->second.from.owner() == weights.owner()) packed = it->second.value;  // a new owner may bring new numbers
+  }
+  if (packed) return;
+  compute(known, launch);
+  const std::scoped_lock lock(state_.mutex);
+  state_.packed[launch.step] = {weights, packed};
+}
+
 void Run::place_prepared() {
-  static std::byte nowhere;  // of values that are only read as panels
   for (std::size_t value = 0; value < prepared_->arrays.size(); ++value) {
-    const auto slot = static_cast<std::size_t>(state_.prepared.values[value].slot);
     const std::shared_ptr<const Array>& array = prepared_->arrays[value];
-    run_.memory[slot] = array ? const_cast<std::byte*>(array->bytes().data()) : &nowhere;
-    if (array) keep_owner(slot, *array);
+    memory_of(value) = array ? address(*array) : nullptr;
+    if (array) keep_owner(static_cast<std::size_t>(state_.prepared.values[value].slot), *array);
   }
 }
 
@@ -170,7 +221,6 @@ void Run::execute() {
     }
     i += cpu::execute_joined(steps.subspan(i), run_);
   }
-  if (packs_) report_packing(state_.prepared.products.size());
 }
 
 void Run::run_launch(const cpu::Step& step) {
@@ -182,16 +232,12 @@ void Run::run_launch(const cpu::Step& step) {
 void Run::read_ahead(std::size_t product, bool knows_experts) {
   ahead_.clear();
   const std::size_t end = product + state_.steps[product].joined;
-  for (; knows_experts && prepared_ && product < std::min(end, prepared_->panels.size()); ++product)
-    if (const auto& panels = prepared_->panels[product])
-      if (const cpu::Step& step = state_.steps[product]; !step.work->add_weights_ahead(step, *panels, run_, ahead_))
-        ahead_.push_back(panels->bytes);
+  for (; knows_experts && parameters_ && product < end; ++product) {
+    const cpu::Step& step = state_.steps[product];
+    if (step.weights < 0 || step.work->add_weights_ahead(step, run_, ahead_)) continue;
+    ahead_.push_back(prepared_->arrays[state_.memory.at(step.weights).index]->bytes());
+  }
   run_.pool->read_ahead(ahead_);
-}
-
-void Run::report_packing(std::size_t done) {
-  packs_ = true;
-  report_progress("packing", done, state_.prepared.products.size());
 }
 
 double Run::seconds_of(const cpu::Step& step) {
@@ -242,67 +288,13 @@ std::vector<Array> Run::run_region(const Region& region, std::span<const Array> 
   return inner.results();
 }
 
-/// The panels of a right operand that stays from run to run; null for one that does not, and for a product that runs once.
-std::shared_ptr<const cpu::Panels> Run::packed(const cpu::Step& step, const cpu::PackWeights& pack) {
-  const auto index = static_cast<std::size_t>(&step - state_.steps.data());
-  if (state_.is_prepared[index]) return nullptr;
-  const Slot& slot = state_.memory.at(step.weights);
-  if (slot.place == Slot::Place::input && !weights_[slot.index]) return packed_in_loop(index, slot.index, pack);
-  if (!parameters_) return packed_in_region(step, weights_in(slot), pack);
-  if (!prepared_->panels[index]) {
-    auto panels = shared_panels(step, origins().of(step.weights), weights_in(slot), pack);
-    prepared_ = parameters_->add(state_.prepared, [&](Prepared& all) { all.panels[index] = std::move(panels); });
-    const auto& products = state_.prepared.products;
-    report_packing(static_cast<std::size_t>(
-        std::ranges::count_if(products, [&](const PackedProduct& each) { return prepared_->panels[each.step] != nullptr; })));
-  }
-  return prepared_->panels[index];
-}
-
-/// The panels of these numbers that a program of the session holds already; null: none does.
-std::shared_ptr<const cpu::Panels> Run::panels_of(const cpu::Step& step, const Origin& origin) const {
-  return origin.name.empty() ? nullptr : state_.session->packed.find(panel_key(step, origin));
-}
-
-std::string Run::panel_key(const cpu::Step& step, const Origin& origin) const {
-  return fmt::format("{}: {}", origin.name, step.work->panel_layout(step, run_.level));
-}
-
-/// The panels of `weights`, which come from there.
-std::shared_ptr<const cpu::Panels> Run::shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
-                                                      const cpu::PackWeights& pack) const {
-  auto panels = panels_of(step, origin);
-  if (panels) return panels;
-  panels = pack(weights);
-  release_mapped_pages(weights.bytes());  // or a file's weights would be in memory twice
-  if (!origin.name.empty()) state_.session->packed.add(panel_key(step, origin), panels, origin.arrays);
-  return panels;
-}
-
 Origins& Run::origins() {
-  if (!origins_) origins_.emplace(state_, parameters_->arrays);
-  return *origins_;
-}
-
-/// The panels of what every step of a loop reads, for as long as the loop runs; null for what moves, and outside of loops.
-std::shared_ptr<const cpu::Panels> Run::packed_in_loop(std::size_t step, std::size_t input, const cpu::PackWeights& pack) {
-  if (stays_in_loop_.empty() || !stays_in_loop_[input]) return nullptr;
-  auto& panels = loop_panels_[step];
-  if (!panels) panels = pack(*inputs_[input]);
-  return panels;
-}
-
-std::shared_ptr<const cpu::Panels> Run::packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack) {
-  {
-    const std::scoped_lock lock(state_.mutex);
-    const auto it = state_.packed.find(&step);
-    const bool is_known = it != state_.packed.end() && it->second.weights.bytes().data() == weights.bytes().data();
-    if (is_known && it->second.weights.owner() == weights.owner()) return it->second.panels;  // a new owner may bring new numbers
+  if (!origins_) {
+    std::vector<Array> inputs;
+    for (const Array* input : inputs_) inputs.push_back(*input);
+    origins_.emplace(state_, parameters_ ? parameters_->arrays : std::move(inputs));
   }
-  auto panels = shared_panels(step, origin_of(weights), weights, pack);
-  const std::scoped_lock lock(state_.mutex);
-  state_.packed[&step] = {weights, panels};
-  return panels;
+  return *origins_;
 }
 
 const Array& Run::weights_in(const Slot& slot) const {

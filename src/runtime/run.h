@@ -36,6 +36,11 @@ class Run {
   void keep_owner(std::size_t slot, const Array& weights);
   void prepare();
   void run_missing();
+  bool take_shared(Prepared& known, std::span<const std::size_t> values);
+  void compute(Prepared& known, const PreparedLaunch& launch);
+  void pack_of_region();
+  void pack_weights(Prepared& known, const PreparedLaunch& launch, const Array& weights);
+  std::byte*& memory_of(std::size_t prepared_value);
   void run_launch(const cpu::Step& step);
   double seconds_of(const cpu::Step& step);
   void run_on_device(const cpu::Step& step);
@@ -52,15 +57,7 @@ class Run {
   std::vector<bool> weights_among(std::span<const Array> operands) const;
   void write_output(std::size_t output, std::byte* bytes);
   void copy_outputs();
-  std::shared_ptr<const cpu::Panels> packed(const cpu::Step& step, const cpu::PackWeights& pack);
-  std::shared_ptr<const cpu::Panels> packed_in_loop(std::size_t step, std::size_t input, const cpu::PackWeights& pack);
-  std::shared_ptr<const cpu::Panels> packed_in_region(const cpu::Step& step, const Array& weights, const cpu::PackWeights& pack);
-  std::shared_ptr<const cpu::Panels> panels_of(const cpu::Step& step, const Origin& origin) const;
   void read_ahead(std::size_t product, bool knows_experts);
-  std::string panel_key(const cpu::Step& step, const Origin& origin) const;
-  std::shared_ptr<const cpu::Panels> shared_panels(const cpu::Step& step, const Origin& origin, const Array& weights,
-                                                   const cpu::PackWeights& pack) const;
-  void report_packing(std::size_t done);
   Origins& origins();
   const Array& weights_in(const Slot& slot) const;
 
@@ -70,19 +67,17 @@ class Run {
   std::vector<std::shared_ptr<std::byte>> device_arena_;  // by piece
   std::shared_ptr<const MemoryPlan> plan_;
   std::shared_ptr<BoundParameters> parameters_;
-  std::shared_ptr<const Prepared> prepared_;
+  std::shared_ptr<const Prepared> prepared_;  // of a region: what is packed for it
   std::vector<const Array*> inputs_;
   std::vector<Array> outputs_;
   std::vector<std::byte*> output_bytes_;
   std::vector<bool> weights_, direct_;
-  std::vector<bool> stays_in_loop_;                                        // by input; empty: it is no step of a loop
-  std::map<std::size_t, std::shared_ptr<const cpu::Panels>> loop_panels_;  // by step
+  std::vector<bool> stays_in_loop_;      // by input; empty: it is no step of a loop
   std::set<const void*> weight_owners_;  // what regions know their weights by; of none where there are no regions
   std::optional<Origins> origins_;       // made where they are asked for
   cpu::RunState run_;
   std::vector<std::span<const std::byte>> ahead_;  // of a read_ahead
   std::map<ValueId, Array> on_host_;               // what the host computed for nodes of its own; see values_of_host
-  bool packs_ = false;                             // it packed some weights
 };
 
 }  // namespace rlx

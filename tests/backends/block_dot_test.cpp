@@ -287,7 +287,9 @@ TEST(BlockDot, PanelsArePackedByTheWorkerThatMultipliesThem) {
     ThreadPool pool(threads);
     const std::int64_t columns = threads * 2 * cpu::BlockKernel::columns;
     const std::vector<std::byte> blocks(static_cast<std::size_t>(columns * row_bytes));
-    const cpu::BlockPanels panels(kernel, {blocks.data(), row_bytes, 1, columns, depth}, pool);
+    const cpu::BlockWeights weights{blocks.data(), row_bytes, 1, columns, depth};
+    cpu::BlockPanels panels(kernel, weights);
+    panels.pack(weights, pool);
     std::vector<float> c(static_cast<std::size_t>(columns));
     cpu::BlockDotArgs args;
     args.rows = cpu::RowGroups::one(1);

@@ -44,7 +44,8 @@ struct Operands {
 std::vector<float> product(const Operands& of, const BlockKernel& kernel) {
   const FlushDenormals flush;  // as in a run
   ThreadPool pool(2, flush_denormals);
-  const BlockPanels panels(kernel, of.weights(), pool);
+  BlockPanels panels(kernel, of.weights());
+  panels.pack(of.weights(), pool);
   std::vector<float> c(static_cast<std::size_t>(of.rows.rows() * of.columns), -1);
   BlockDotArgs args{of.rows, of.x.data(), {{&panels, c.data()}}, nullptr};
   const AlignedBuffer workspace(block_dot_workspace(args, pool.size()));

@@ -128,7 +128,8 @@ TYPED_TEST(DotProductsOf, ColumnsOfAnyLayoutArePutSideBySide) {
   using T = TypeParam;
   const std::int64_t k = 70, n = 5;
   const Stored<T> rows(1, k, n, Layout::row_major, 9);
-  const Columns<T> columns(rows.matrix, k, n);
+  Columns<T> columns(k, n);
+  columns.pack(rows.matrix);
   for (std::int64_t step = 0; step < k; ++step)
     for (std::int64_t col = 0; col < n; ++col)
       EXPECT_EQ(value_of(columns.matrix().item(0)[step + col * columns.matrix().col_stride]),

@@ -56,7 +56,17 @@ TEST(ProgramText, AKernelOfAClaimHasATileAmongItsBuffers) {
   const Value x = graph.input("x", {64, 64}, f32), w = graph.param("w", {64, 64}, f32);
   graph.output("y", exp(matmul(x, w)));
   const std::string text = text_of(graph);
-  EXPECT_NE(text.find("  writes slot 2 at output 'y': %3: f32[64,64]\n  kernel K over a tile, buffers tile 2\n"), std::string::npos)
+  EXPECT_NE(text.find("  writes slot 3 at output 'y': %3: f32[64,64]\n  kernel K over a tile, buffers tile 3\n"), std::string::npos)
+      << text;
+}
+
+TEST(ProgramText, WeightsArePackedOnce) {
+  Graph graph;
+  const Value x = graph.input("x", {64, 64}, f32), w = graph.param("w", {64, 64}, f32);
+  graph.output("y", matmul(x, w));
+  const std::string text = text_of(graph);
+  EXPECT_NE(text.find("pack once\n  reads  slot 1 at input 'w': %1: f32[64,64]\n  writes slot 2 at prepared: %2 packed: u8["),
+            std::string::npos)
       << text;
 }
 

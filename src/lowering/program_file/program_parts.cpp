@@ -109,7 +109,7 @@ void list_parts(Way& way, Of<Way, Launch>& launch) {
   way.one_of("launch kind", launch.kind, Launch::Kind::host), way("launch", launch.name);
   way("reads", launch.reads), way("writes", launch.writes), way("kernels", launch.kernels), way("claim", launch.claim);
   way("node", launch.node), way("claimed", launch.claimed), way("scratch", launch.scratch), way("arithmetic", launch.arithmetic);
-  way("storing kernel", launch.storing), way("replaced", launch.replaced);
+  way("storing kernel", launch.storing), way("replaced", launch.replaced), way("packed", launch.packed);
 }
 
 namespace {
@@ -133,6 +133,7 @@ class Check {
       way_.refuse(name, std::to_string(seen), fmt::format("{}..{}", least, static_cast<std::int64_t>(count) - 1));
   }
   void in_graph(const char* name, ValueId value) const {
+    if (program_.packed.contains(value)) return;
     within(name, value.node, program_.graph.size());
     within(name, value.result, program_.graph.node(value.node).results.size());
   }
@@ -258,9 +259,25 @@ void write_launches(ProgramWriter& way, const Program& program) {
       way("region", static_cast<std::int64_t>(i)), write_launches(way, *inner->second);
 }
 
+/// What is packed is a value of its own, of a size that is known.
+void note_packed(const ProgramReader& way, Program& program) {
+  for (const Launch& launch : program.launches) {
+    if (!launch.packed) continue;
+    if (launch.reads.size() != 1 || launch.writes.size() != 1)
+      way.refuse("packed", fmt::format("{} from {} values", launch.writes.size(), launch.reads.size()), "one from one");
+    const ValueId value = launch.writes[0];
+    const bool is_new = value.node >= 0 && value.node < static_cast<std::int64_t>(program.graph.size()) &&
+                        value.result >= static_cast<std::int64_t>(program.graph.node(value.node).results.size());
+    if (!is_new || !launch.packed->is_static() || !program.packed.emplace(value, *launch.packed).second)
+      way.refuse("packed", fmt::format("%{}.{}: {}", value.node, value.result, launch.packed->to_string()),
+                 "a value that nothing else writes, of a size that is known");
+  }
+}
+
 void read_launches(ProgramReader& way, Program& program) {
   way.graph = &program.graph;
   list_launches(way, program);
+  note_packed(way, program);
   const std::vector<Region> regions = regions_of(program.graph);
   for (std::int64_t left = way.count("programs of regions"); left > 0; --left) {
     const std::int64_t number = way.integer("region", 0, std::ssize(regions) - 1);

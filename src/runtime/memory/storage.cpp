@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "base/files/mapped_file.h"
+#include "base/memory/page_pieces.h"
 #include "ir/array_type.h"
 
 namespace rlx {
@@ -23,6 +24,15 @@ Array Storage::zeros(DType dtype, std::vector<std::int64_t> shape) const {
   Array array = make(dtype, std::move(shape));
   if (!on_host() && !array.bytes().empty()) device_->clear(address(array), std::ssize(array.bytes()));
   return array;
+}
+
+Array Storage::make_lasting(const Type& type) const {
+  std::vector<std::int64_t> shape = static_shape(type);
+  const auto bytes = static_cast<std::size_t>(array_bytes(type.dtype, shape));
+  if (!on_host() || bytes == 0) return make(type.dtype, std::move(shape));
+  const std::shared_ptr<std::byte> memory = take_piece(bytes);
+  const std::span<const std::byte> all(memory.get(), bytes);
+  return {type.dtype, std::move(shape), all, memory};
 }
 
 Array Storage::copy_of(const Array& here) const {

@@ -23,6 +23,8 @@ class Storage {
   /// Zeros on the host, any values on a device.
   Array make(DType dtype, std::vector<std::int64_t> shape) const;
   Array zeros(DType dtype, std::vector<std::int64_t> shape) const;
+  /// Any values, in memory for what stays.
+  Array make_lasting(const Type& type) const;
   Array copy_of(const Array& here) const;
   /// An array that a user gives, as long as it is his: on the host, or shown as one of here. Throws Error where it is of another device,
   /// and must not be copied; `what` names it.

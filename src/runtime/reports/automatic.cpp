@@ -24,10 +24,10 @@ class Estimator {
   void add(const Program& program, const std::vector<bool>& once, double times) {
     for (std::size_t l = 0; l < program.launches.size(); ++l) {
       const Launch& launch = program.launches[l];
-      if (!once.empty() && once[l]) continue;
+      if (once[l]) continue;
       if (launch.kind == Launch::Kind::control) add_regions(program, launch, times);
       else if (launch.kind == Launch::Kind::host && remote_) add_host(program.graph, launch, times);
-      else add_launch(program.graph, launch, times);
+      else add_launch(program, launch, times);
     }
   }
 
@@ -53,7 +53,8 @@ class Estimator {
     if (node.op == &Op<Scan>::def()) times *= static_cast<double>(Op<Scan>::from(node.attrs).length[0].evaluate(sizes_));
     for (const Attr& attr : node.attrs)
       if (const auto* region = std::get_if<Region>(&attr))
-        if (const auto inner = program.regions.find(region->get()); inner != program.regions.end()) add(*inner->second, {}, times);
+        if (const auto inner = program.regions.find(region->get()); inner != program.regions.end())
+          add(*inner->second, prepared_launches(*inner->second, true), times);
   }
 
   void add_host(const Graph& graph, const Launch& launch, double times) {
@@ -62,11 +63,11 @@ class Estimator {
     total.memory += times * (there + back) / host_.moved;
   }
 
-  void add_launch(const Graph& graph, const Launch& launch, double times) {
-    const Cost cost = rlx::cost(graph, launch, sizes_);
+  void add_launch(const Program& program, const Launch& launch, double times) {
+    const Cost cost = rlx::cost(program, launch, sizes_);
     const bool by_hand = launch.kind != Launch::Kind::kernel || launch.claimed,
                reduces = by_hand || std::ranges::any_of(launch.kernels, reduces_rows);
-    const double computing = cost.flops / (reduces ? rate(graph, launch) : figures_.arithmetic);
+    const double computing = cost.flops / (reduces ? rate(program.graph, launch) : figures_.arithmetic);
     const double bandwidth = by_hand ? std::max(figures_.moved, figures_.reduced) : reduces ? figures_.reduced : figures_.moved;
     const double moving = cost.bytes / bandwidth;
     total.launches += times * figures_.step;

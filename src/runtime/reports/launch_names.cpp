@@ -61,7 +61,7 @@ class LaunchNamer {
     std::vector<LaunchName> all;
     for (const Launch& launch : launches()) {
       const std::set<std::int32_t> nodes = computed(launch);
-      all.push_back({layer_of(worked_with(launch)), ops(nodes), pass(nodes)});
+      all.push_back({layer_of(worked_with(launch)), launch.packed ? launch.claim : ops(nodes), pass(nodes)});
     }
     name_others(all);
     return all;
@@ -75,7 +75,8 @@ class LaunchNamer {
   std::set<std::int32_t> computed(const Launch& launch) const {
     std::set<std::int32_t> nodes;
     std::vector<std::int32_t> open;
-    for (ValueId v : launch.writes) open.push_back(v.node);
+    for (ValueId v : launch.writes)
+      if (!launch.packed) open.push_back(v.node);
     while (!open.empty()) {
       const std::int32_t id = open.back();
       open.pop_back();

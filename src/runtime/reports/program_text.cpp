@@ -41,7 +41,9 @@ std::string argument_line(const Executable::State& state, const Launch& launch, 
     for (ValueId v : *list)
       if (state.slot_of(v) == argument.slot && !std::ranges::count(values, v)) values.push_back(v);
   std::string text;
-  for (ValueId v : values) text += fmt::format("{} %{}: {}", text.empty() ? "" : ",", v.node, state.program.graph.type(v).to_string());
+  for (ValueId v : values)
+    text += fmt::format("{} %{}{}: {}", text.empty() ? "" : ",", v.node, state.program.packed.contains(v) ? " packed" : "",
+                        state.program.type(v).to_string());
   return fmt::format("  {} slot {} at {}:{}\n", access_text(argument.access), argument.slot, place(state, state.memory.at(argument.slot)),
                      text);
 }

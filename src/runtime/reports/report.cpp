@@ -39,12 +39,12 @@ std::vector<LaunchReport> launch_costs(const Executable::State& state, const Bin
   std::vector<LaunchReport> reports;
   for (std::size_t l = 0; l < state.program.launches.size(); ++l) {
     const Launch& launch = state.program.launches[l];
-    const Cost cost = rlx::cost(graph, launch, bindings);
+    const Cost cost = rlx::cost(state.program, launch, bindings);
     LaunchReport report;
     report.name = launch.name, report.kind = state.is_prepared[l] ? "prepared" : kind(launch);
     report.layer = names[l].layer, report.ops = names[l].ops, report.pass = names[l].pass;
     report.arithmetic = arithmetic_of(graph, launch);
-    for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + graph.type(v).to_string();
+    for (ValueId v : launch.writes) report.types += (report.types.empty() ? "" : ", ") + state.program.type(v).to_string();
     report.flops = cost.flops, report.bytes = cost.bytes;
     reports.push_back(std::move(report));
   }

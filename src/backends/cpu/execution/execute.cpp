@@ -9,33 +9,9 @@
 
 namespace rlx::cpu {
 
-std::shared_ptr<const Panels> PackedWeights::find(const std::string& key) {
-  const std::scoped_lock lock(mutex_);
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return nullptr;
-  const auto is_gone = [](const Source& source) { return source.owner.expired(); };
-  return std::ranges::any_of(it->second.sources, is_gone) ? nullptr : it->second.panels.lock();
-}
-
-void PackedWeights::add(const std::string& key, const std::shared_ptr<const Panels>& panels, const std::vector<Array>& origins) {
-  Entry entry{panels, {}};
-  for (const Array& origin : origins) entry.sources.push_back({origin.bytes().data(), origin.owner()});
-  const std::scoped_lock lock(mutex_);
-  std::erase_if(entries_, [](const auto& known) { return known.second.panels.expired(); });
-  entries_[key] = std::move(entry);
-}
-
-void PackedWeights::forget(const Array& weights) {
-  const std::scoped_lock lock(mutex_);
-  std::erase_if(entries_, [&](const auto& entry) {
-    return std::ranges::any_of(entry.second.sources, [&](const Source& source) { return source.bytes == weights.bytes().data(); });
-  });
-}
-
-std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of,
-                             const std::function<bool(ValueId)>& is_weight, CpuLevel level) {
+std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of, CpuLevel level) {
   std::vector<Step> steps;
-  const Preparation given{program, sizes, slot_of, is_weight, level};
+  const Preparation given{program, sizes, slot_of, level};
   for (const Launch& launch : program.launches) {
     Step& step = steps.emplace_back();
     step.launch = &launch;
@@ -52,6 +28,12 @@ std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (steps[i].work) steps[i].joined = steps[i].work->joined(std::span(steps).subspan(i));
   return steps;
+}
+
+void prepare_packing(Step& step, const Preparation& given, std::int64_t bytes) {
+  const Type& type = given.program.type(step.launch->writes[0]);
+  if (!(type == Type{u8, {bytes}})) fail("program: packed weights are {} (allowed: u8[{}])", type.to_string(), bytes);
+  step.operands = {given.slot_of(step.launch->reads[0])}, step.results = {given.slot_of(step.launch->writes[0])};
 }
 
 std::vector<std::int64_t> sizes_of(const Type& type, const RunState& run) {

@@ -11,49 +11,13 @@
 
 namespace rlx::cpu {
 
-/// Weights packed for the kernels of a product.
-struct Panels {
-  std::span<const std::byte> bytes;  // that each product reads, in order; none where it reads only some
-};
-
-template <class T>
-struct PanelsOf : Panels {
-  explicit PanelsOf(T made) : held(std::move(made)) { bytes = held.bytes(); }
-  T held;
-};
-
-/// Weights packed for the product kernels, shared by all programs of a session that read the same numbers in the same layout.
-class PackedWeights {
- public:
-  /// The panels that were added under a key, while somebody holds them and none of the arrays that they come from is gone; else null.
-  std::shared_ptr<const Panels> find(const std::string& key);
-  /// `origins`: what the panels were computed from.
-  void add(const std::string& key, const std::shared_ptr<const Panels>& panels, const std::vector<Array>& origins);
-  /// What comes from these bytes is packed again when it is next asked for: they may have changed.
-  void forget(const Array& weights);
-
- private:
-  struct Source {
-    const std::byte* bytes;
-    std::weak_ptr<const void> owner;  // gone: the address may belong to other bytes now
-  };
-  struct Entry {
-    std::weak_ptr<const Panels> panels;
-    std::vector<Source> sources;
-  };
-  std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
-};
-
-using PackWeights = std::function<std::shared_ptr<const Panels>(const Array& weights)>;
-
 /// What a launch needs at run time, found once for each program.
 struct Step {
   const Launch* launch = nullptr;
   const Work* work = nullptr;          // claim: that of the launch
   std::vector<KernelStep> kernels;     // of the launch
   std::vector<int> operands, results;  // their slots; of a claim: as it likes
-  int weights = -1;                    // claim: the slot of a parameter or constant that is packed once; -1: none
+  int weights = -1;                    // claim: the slot of what was packed for it, which may have no memory; -1: none
   int experts = -1;                    // claim: the slot of what tells which parts of those are read; -1: all are
   std::size_t joined = 1;              // claim: how many steps from this one on run as one loop
   std::shared_ptr<const void> found;   // claim: what it needs beside that
@@ -65,8 +29,9 @@ struct Step {
 };
 
 /// Builds the steps of a program, whose sizes come into the table; `slot_of` numbers the memory of each stored value.
-std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of,
-                             const std::function<bool(ValueId)>& is_weight, CpuLevel level);
+std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of, CpuLevel level);
+/// Of a launch that packs so many bytes. Throws Error for a program file that has other memory for them.
+void prepare_packing(Step& step, const Preparation& given, std::int64_t bytes);
 
 /// Everything that one run reads and writes.
 struct RunState {
@@ -81,9 +46,7 @@ struct RunState {
   RunRegion run_region;
   /// Runs a loop whose operands and results lie there; false: it is not one that can be run so.
   std::function<bool(const Node& node, std::span<const Array> operands, std::span<std::byte* const> results)> run_loop;
-  TunedChoices* tuned = nullptr;  // of products; null: all are computed as usual
-  /// The panels of a step's right operand where that stays from run to run, made by `pack` when there are none yet; else null.
-  std::function<std::shared_ptr<const Panels>(const Step&, const PackWeights& pack)> packed;
+  TunedChoices* tuned = nullptr;         // of products; null: all are computed as usual
   std::size_t* scratch_bytes = nullptr;  // where set: how much scratch memory the last step that takes some took
   std::string* blocks = nullptr;         // where set: what was chosen by time for the last step that is a product
 };

@@ -8,7 +8,6 @@
 
 namespace rlx::cpu {
 
-struct Panels;
 struct RunState;
 struct Step;
 
@@ -18,9 +17,8 @@ using WeightsAhead = std::vector<std::span<const std::byte>>;
 /// What the step of a launch is made from.
 struct Preparation {
   const Program& program;
-  SizeTable& sizes;                               // of all steps
-  const std::function<int(ValueId)>& slot_of;     // numbers the memory of each stored value
-  const std::function<bool(ValueId)>& is_weight;  // whether its bytes may stay as they are from run to run
+  SizeTable& sizes;                            // of all steps
+  const std::function<int(ValueId)>& slot_of;  // numbers the memory of each stored value
   CpuLevel level;
 };
 
@@ -32,12 +30,8 @@ struct Work : Claimed {
   virtual std::size_t joined(std::span<const Step> /*steps*/) const { return 1; }
   /// Runs such steps.
   virtual void run_joined(std::span<const Step> steps, const RunState& run) const = 0;
-  /// How it reads weights, and for which kernels they are packed: with what tells their numbers, the key of their panels.
-  virtual std::string panel_layout(const Step& step, CpuLevel level) const = 0;
-  /// Adds which parts of the panels the step is about to read. False: all.
-  virtual bool add_weights_ahead(const Step& /*step*/, const Panels& /*panels*/, const RunState& /*run*/, WeightsAhead& /*ahead*/) const {
-    return false;
-  }
+  /// Adds which parts of its packed weights the step is about to read. False: all.
+  virtual bool add_weights_ahead(const Step& /*step*/, const RunState& /*run*/, WeightsAhead& /*ahead*/) const { return false; }
 };
 
 /// That which computes a `T`.
@@ -78,13 +72,8 @@ struct WorkOf final : WorkWith<T> {
     if constexpr (requires { what.unread_bytes(graph, bindings); }) return what.unread_bytes(graph, bindings);
     else return 0;
   }
-  std::string panel_layout(const Step& step, CpuLevel level) const override {
-    if constexpr (requires { what.panel_layout(step, level); }) return what.panel_layout(step, level);
-    else fail_internal("execute: the launch packs no weights");
-  }
-  bool add_weights_ahead(const Step& step, const Panels& panels, const RunState& run, WeightsAhead& ahead) const override {
-    if constexpr (requires { add_chosen_weights(what, step, panels, run, ahead); })
-      return add_chosen_weights(what, step, panels, run, ahead);
+  bool add_weights_ahead(const Step& step, const RunState& run, WeightsAhead& ahead) const override {
+    if constexpr (requires { add_chosen_weights(what, step, run, ahead); }) return add_chosen_weights(what, step, run, ahead);
     else return false;
   }
 };

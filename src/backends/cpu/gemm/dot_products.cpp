@@ -116,15 +116,28 @@ void dot_products(const GemmArgs<T>& args, ThreadPool& pool) {
 }
 
 template <class T>
-Columns<T>::Columns(const Matrix<T>& b, std::int64_t k, std::int64_t n) {
+std::int64_t Columns<T>::stride_of(std::int64_t k) {
   constexpr std::int64_t line = AlignedBuffer::cache_line / sizeof(T);
-  stride_ = (divide_up(k, line) | 1) * line;  // an odd number of lines: columns then share no sets of a cache
-  const auto bytes = checked_product(std::array<std::int64_t, 3>{stride_, n, sizeof(T)});
+  return (divide_up(k, line) | 1) * line;  // an odd number of lines: columns then share no sets of a cache
+}
+
+template <class T>
+std::int64_t Columns<T>::bytes_of(std::int64_t k, std::int64_t n) {
+  const auto bytes = checked_product(std::array<std::int64_t, 3>{stride_of(k), n, sizeof(T)});
   if (!bytes) fail("columns: k {}, n {} take more bytes than 64 bits count", k, n);
-  buffer_ = take_piece(static_cast<std::size_t>(*bytes));
-  for (std::int64_t col = 0; col < n; ++col) {
-    T* to = reinterpret_cast<T*>(buffer_.get()) + col * stride_;
-    for (std::int64_t step = 0; step < k; ++step) *to++ = b.item(0)[step * b.row_stride + col * b.col_stride];
+  return *bytes;
+}
+
+template <class T>
+Columns<T>::Columns(std::int64_t k, std::int64_t n, std::byte* memory) : k_(k), n_(n), memory_(memory) {
+  if (!memory) own_ = take_piece(static_cast<std::size_t>(bytes_of(k, n))), memory_ = own_.get();
+}
+
+template <class T>
+void Columns<T>::pack(const Matrix<T>& b) {
+  for (std::int64_t col = 0; col < n_; ++col) {
+    T* to = reinterpret_cast<T*>(memory_) + col * stride_of(k_);
+    for (std::int64_t step = 0; step < k_; ++step) *to++ = b.item(0)[step * b.row_stride + col * b.col_stride];
   }
 }
 

@@ -23,15 +23,20 @@ std::size_t dot_products_workspace(const GemmArgs<T>& args);
 template <class T>
 class Columns {
  public:
-  /// Throws Error for sizes beyond 64 bits.
-  Columns(const Matrix<T>& b, std::int64_t k, std::int64_t n);
+  /// They lie at `memory`, or in memory of their own, still to be filled. Throws Error for sizes beyond 64 bits.
+  Columns(std::int64_t k, std::int64_t n, std::byte* memory = nullptr);
+  /// The bytes of memory that they take. Throws as they do.
+  static std::int64_t bytes_of(std::int64_t k, std::int64_t n);
+  void pack(const Matrix<T>& b);
 
-  Matrix<T> matrix() const { return {reinterpret_cast<const T*>(buffer_.get()), 1, stride_, 0}; }
-  std::span<const std::byte> bytes() const { return bytes_of(buffer_); }
+  Matrix<T> matrix() const { return {reinterpret_cast<const T*>(memory_), 1, stride_of(k_), 0}; }
 
  private:
-  std::int64_t stride_;
-  PagePiece buffer_;
+  static std::int64_t stride_of(std::int64_t k);
+
+  std::int64_t k_, n_;
+  PagePiece own_;
+  std::byte* memory_;
 };
 
 }  // namespace rlx::cpu

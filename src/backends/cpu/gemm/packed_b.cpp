@@ -10,16 +10,22 @@
 namespace rlx::cpu {
 
 template <class T>
-PackedB<T>::PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel)
-    : batch_(batch), k_(k), n_(n), kernel_(&kernel) {
+std::int64_t PackedB<T>::bytes_of(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel) {
   if (batch < 0 || k < 0 || n < 0) fail("packed B: batch {}, k {}, n {} (allowed: 0 and more)", batch, k, n);
-  panels_ = n / kernel.panel_cols + (n % kernel.panel_cols != 0);
-  const std::int64_t sizes[] = {batch, panels_, kernel.panel_cols, sizeof(Packed<T>)};
+  const std::int64_t sizes[] = {batch, n / kernel.panel_cols + (n % kernel.panel_cols != 0), kernel.panel_cols, sizeof(Packed<T>)};
   const auto depth = checked_add(kernel.units(k), std::int64_t{kernel.raised});
   const auto plane = checked_product(sizes), bytes = depth && plane ? checked_mul(*depth, *plane) : std::nullopt;
   if (!bytes) fail("packed B: batch {}, k {}, n {} take more bytes than 64 bits count", batch, k, n);
+  return *bytes;
+}
+
+template <class T>
+PackedB<T>::PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel, std::byte* memory)
+    : batch_(batch), k_(k), n_(n), kernel_(&kernel), memory_(memory) {
+  const std::int64_t bytes = bytes_of(batch, k, n, kernel);
+  panels_ = n / kernel.panel_cols + (n % kernel.panel_cols != 0);
   panel_units_ = kernel.panel_units(k);
-  buffer_ = take_piece(static_cast<std::size_t>(*bytes));
+  if (!memory) own_ = take_piece(static_cast<std::size_t>(bytes)), memory_ = own_.get();
 }
 
 template <class T>
@@ -48,13 +54,18 @@ void for_each_panel(const PackedB<T>& b, ThreadPool& pool, FunctionRef<void(std:
 }
 
 template <class T>
-PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool, const MicroKernel<T>& kernel) {
-  const std::int64_t width = kernel.panel_cols;
-  PackedB<T> packed(batch, k, n, kernel);
-  for_each_panel<T>(packed, pool, [&](std::int64_t item, std::int64_t panel) {
-    const std::int64_t col0 = panel * width;
-    pack_b_panel(columns_of(b, item, col0), std::min(width, n - col0), k, kernel, packed.panel(item, panel));
+void PackedB<T>::pack(const Matrix<T>& b, ThreadPool& pool) {
+  const std::int64_t width = kernel_->panel_cols;
+  for_each_panel<T>(*this, pool, [&](std::int64_t item, std::int64_t index) {
+    const std::int64_t col0 = index * width;
+    pack_b_panel(columns_of(b, item, col0), std::min(width, n_ - col0), k_, *kernel_, panel(item, index));
   });
+}
+
+template <class T>
+PackedB<T> pack_b(const Matrix<T>& b, std::int64_t batch, std::int64_t k, std::int64_t n, ThreadPool& pool, const MicroKernel<T>& kernel) {
+  PackedB<T> packed(batch, k, n, kernel);
+  packed.pack(b, pool);
   return packed;
 }
 

@@ -28,27 +28,32 @@ struct Matrix {
 template <class T>
 class PackedB {
  public:
-  /// Memory for the panels, still to be filled. Throws Error for sizes below 0 or beyond 64 bits.
-  PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel = micro_kernel<T>(cpu_level()));
+  /// Panels that lie at `memory`, or in memory of their own, still to be filled. Throws Error for sizes below 0 or beyond 64 bits.
+  PackedB(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel = micro_kernel<T>(cpu_level()),
+          std::byte* memory = nullptr);
+  /// The bytes of memory that they take. Throws as they do.
+  static std::int64_t bytes_of(std::int64_t batch, std::int64_t k, std::int64_t n, const MicroKernel<T>& kernel);
+  /// Fills them with all threads of the pool.
+  void pack(const Matrix<T>& b, ThreadPool& pool);
 
   std::int64_t batch() const { return batch_; }
   std::int64_t k() const { return k_; }
   std::int64_t n() const { return n_; }
   const MicroKernel<T>& kernel() const { return *kernel_; }
   std::int64_t panels() const { return panels_; }
-  std::span<const std::byte> bytes() const { return bytes_of(buffer_); }
 
   /// A panel of a batch item: MicroKernel::panel_units units.
   Packed<T>* panel(std::int64_t batch, std::int64_t index) { return data() + (batch * panels_ + index) * panel_units_; }
   const Packed<T>* panel(std::int64_t batch, std::int64_t index) const { return data() + (batch * panels_ + index) * panel_units_; }
 
  private:
-  Packed<T>* data() const { return reinterpret_cast<Packed<T>*>(buffer_.get()); }
+  Packed<T>* data() const { return reinterpret_cast<Packed<T>*>(memory_); }
 
   std::int64_t batch_, k_, n_;
   const MicroKernel<T>* kernel_;
   std::int64_t panel_units_ = 0, panels_ = 0;
-  PagePiece buffer_;
+  PagePiece own_;
+  std::byte* memory_;
 };
 
 /// B of one item as columns and steps of depth, from column `col0` on.

@@ -11,7 +11,7 @@
 namespace rlx::cpu {
 namespace {
 
-constexpr std::int64_t factors = 16;
+constexpr std::int64_t factors = winograd_items;
 
 /// How the tiles, of 2 x 2 results each, are shared out: by lines of them, and where those do not divide evenly also by columns.
 struct WinogradPlan {
@@ -144,8 +144,8 @@ bool worth_winograd(std::int64_t height, std::int64_t width, std::int64_t channe
 }
 
 template <class T>
-PackedB<T> winograd_weights(const WinogradKernels<T>& kernels, std::int64_t channels, std::int64_t columns, ThreadPool& pool,
-                            const MicroKernel<T>& kernel) {
+void pack_winograd(const WinogradKernels<T>& kernels, PackedB<T>& packed, ThreadPool& pool) {
+  const std::int64_t channels = packed.k(), columns = packed.n();
   const auto count = checked_product(std::array{factors, channels, columns});
   if (!count) fail("winograd: {} channels and {} columns take more memory than 64 bits count", channels, columns);
   std::vector<T> all(static_cast<std::size_t>(*count));
@@ -155,7 +155,7 @@ PackedB<T> winograd_weights(const WinogradKernels<T>& kernels, std::int64_t chan
         transform_kernel(kernels, kernels.w + channel * kernels.channel_stride + column * kernels.column_stride,
                          all.data() + channel * columns + column, channels * columns);
   });
-  return pack_b<T>({all.data(), columns, 1, channels * columns}, factors, channels, columns, pool, kernel);
+  packed.pack({all.data(), columns, 1, channels * columns}, pool);
 }
 
 template <class T>
@@ -172,7 +172,7 @@ void winograd(const WinogradArgs<T>& args, ThreadPool& pool) {
   });
 }
 
-template PackedB<float> winograd_weights(const WinogradKernels<float>&, std::int64_t, std::int64_t, ThreadPool&, const MicroKernel<float>&);
+template void pack_winograd(const WinogradKernels<float>&, PackedB<float>&, ThreadPool&);
 template std::size_t winograd_workspace(const WinogradArgs<float>&, int);
 template void winograd(const WinogradArgs<float>&, ThreadPool&);
 

@@ -27,9 +27,9 @@ struct WinogradKernels {
   const T* w;
   std::int64_t line_stride, position_stride, channel_stride, column_stride;
 };
+inline constexpr std::int64_t winograd_items = 16;
 template <class T>
-PackedB<T> winograd_weights(const WinogradKernels<T>& kernels, std::int64_t channels, std::int64_t columns, ThreadPool& pool,
-                            const MicroKernel<T>& kernel);
+void pack_winograd(const WinogradKernels<T>& kernels, PackedB<T>& packed, ThreadPool& pool);
 
 template <class T>
 std::size_t winograd_workspace(const WinogradArgs<T>& args, int threads);

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "backends/cpu/machine/level_of.h"
+#include "backends/cpu/product/packing.h"
 #include "backends/cpu/product/product_kernels.h"
 #include "backends/cpu/product/step.h"
 #include "lowering/products/axis_parts.h"
 #include "lowering/products/epilogue.h"
 #include "passes/channels_last.h"
 #include "passes/conv_as_dot.h"
-#include "passes/run_invariant.h"
 
 namespace rlx::cpu {
 
@@ -20,7 +20,7 @@ void list_parts(Way& way, Of<Way, Product>& p) {
   way("columns", p.columns), way("depth", p.depth), way("row axes", p.row_axes), way("depth axes", p.depth_axes);
   way("b by tables", p.b_by_tables), way("prologue", p.prologue), way("epilogue", p.epilogue);
   way("prologue by columns", p.prologue_by_columns), way("winograd", p.winograd), way("dots", p.dots);
-  way("epilogue by columns", p.epilogue_by_columns);
+  way("epilogue by columns", p.epilogue_by_columns), way("packed", p.packed);
 }
 
 namespace {
@@ -29,10 +29,7 @@ const RegisterWork<Product> product_work("product");
 
 class Products final : public GraphClaim {
  public:
-  explicit Products(Draft& draft)
-      : draft_(draft), graph_(draft.graph), cut_(draft.cut), level_(level_of(draft.target)), invariant_(run_invariant_nodes(graph_)) {
-    claim();
-  }
+  explicit Products(Draft& draft) : draft_(draft), graph_(draft.graph), cut_(draft.cut), level_(level_of(draft.target)) { claim(); }
 
   void store_operands() override {
     for (const auto& [dot, region] : regions_) prepare_operands(dot);
@@ -83,7 +80,7 @@ class Products final : public GraphClaim {
 
   bool worth_a_claim(ValueId v) const {
     const Node& node = graph_.node(v.node);
-    const bool may_be_weights = draft_.inner || invariant_[static_cast<std::size_t>(node.operands[1].node)];
+    const bool may_be_weights = draft_.inner || draft_.invariant[static_cast<std::size_t>(node.operands[1].node)];
     return packs_narrow(v) || !is_bound_by_reading(graph_, node, may_be_weights);
   }
 
@@ -176,8 +173,22 @@ class Products final : public GraphClaim {
     built_.emplace(region.back(), std::move(*product));
   }
 
-  Launch launch_of(Product& product) const {
-    std::vector<ValueId> reads{product.b};
+  /// The right operand is packed once, where it stays and does not lie as it is best read; adds what is read of it.
+  void pack_right(Product& product, std::vector<ValueId>& reads) {
+    const bool stays = draft_.may_stay(product.b) && has_fixed_layout(product), columns_lie_so = product.depth.b_stride == Dim(1);
+    product.dots = product.dots && (columns_lie_so || stays);
+    // Several columns may share the sets of a cache as they lie.
+    const bool packs = stays && draft_.is_of_runs(product.result) && !(product.dots && columns_lie_so && product.columns.extent == Dim(1));
+    product.winograd = product.winograd && packs;
+    if (!packs) return reads.push_back(product.b);
+    PackedRight right = packed_right(product);
+    const Type type{u8, {packed_bytes(right, level_)}};
+    product.packed = draft_.pack(product.b, product.dot, type, packing_of(std::move(right)), reads);
+  }
+
+  Launch launch_of(Product& product) {
+    std::vector<ValueId> reads;
+    pack_right(product, reads);
     if (!product.prologue) reads.push_back(product.a);
     std::vector<GeneratedKernel> kernels;
     for (Kernel& part : product.parts) {
@@ -201,7 +212,6 @@ class Products final : public GraphClaim {
   const Graph& graph_;
   Cut& cut_;
   const CpuLevel level_;
-  const std::vector<bool> invariant_;                // by node: the same in every run
   std::map<ValueId, std::vector<ValueId>> regions_;  // by the dot: what the claim computes
   std::map<ValueId, ValueId> computed_left_;         // by the dot: its left operand, where a prologue computes it
   std::map<ValueId, Product> built_;                 // by the value that is stored

@@ -10,8 +10,6 @@
 
 namespace rlx::cpu {
 
-struct Step;
-
 /// A dot as the matrix product kernels take it: C (batch, m, n) = A (batch, m, k) * B (batch, k, n) over strided operands.
 /// `rows` and `columns` are single axes; what did not merge into them is part of `batch`, or in `row_axes`.
 struct Product {
@@ -30,11 +28,11 @@ struct Product {
   bool prologue_by_columns = false;     // rows are its innermost loop: they lie side by side in `a`
   bool winograd = false;                // a convolution that gemm/winograd.h computes
   bool dots = false;                    // few columns and long rows, for gemm/dot_products.h
+  std::optional<ValueId> packed;        // `b` as kernels read it: see packing.h
   bool epilogue_by_columns = false;     // rows are its innermost loop and the tile is transposed: they lie side by side in the result
 
   DType sum() const { return element == bf16 || element == f16 ? f32 : element == i8 ? i32 : element; }
   double flops(const Graph& graph, const Bindings& bindings) const;
-  std::string panel_layout(const Step& step, CpuLevel level) const;
 };
 
 /// The narrow values that a dot multiplies. Nothing unless the level multiplies such elements without widening them in memory, bf16 and f32

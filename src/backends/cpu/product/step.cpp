@@ -9,26 +9,19 @@
 #include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/gemm/winograd.h"
+#include "backends/cpu/product/packing.h"
 #include "backends/cpu/product/product_kernels.h"
 
 namespace rlx::cpu {
 namespace {
 
-/// Whether every run reads the same part of the right operand, so that it can be packed once.
-bool has_fixed_layout(const Product& p) {
-  std::vector<Dim> dims{p.columns.extent, p.columns.b_stride, p.depth.extent, p.depth.b_stride, p.b_offset};
-  for (const ProductAxis& axis : p.depth_axes) dims.insert(dims.end(), {axis.extent, axis.b_stride});
-  return std::all_of(dims.begin(), dims.end(), [](const Dim& dim) { return dim.is_static(); });
-}
-
 using Axis = std::array<Size, 4>;  // extent and strides of A, B, C
 
 struct ProductStep {
-  int a, b, c;  // slots
+  int a, b, c, packed;  // slots
   std::vector<Axis> batch, row_axes, depth_axes;
   std::array<Size, 3> rows, columns, depth;  // extent, stride in the left and in the right of its two matrices
   std::array<Size, 3> offsets;               // of A, B, C
-  bool winograd, dots;                       // gemm/winograd.h or gemm/dot_products.h computes it
 };
 
 }  // namespace
@@ -45,6 +38,7 @@ void prepare_step(const Product& p, Step& step, const Preparation& given) {
       .a = p.prologue ? -1 : slot_of(p.a),
       .b = slot_of(p.b),
       .c = slot_of(p.result),
+      .packed = p.packed ? slot_of(*p.packed) : -1,
       .batch = sizes_of(p.batch),
       .row_axes = sizes_of(p.row_axes),
       .depth_axes = sizes_of(p.depth_axes),
@@ -52,16 +46,8 @@ void prepare_step(const Product& p, Step& step, const Preparation& given) {
       .columns = {f(p.columns.extent), f(p.columns.b_stride), f(p.columns.c_stride)},
       .depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)},
       .offsets = {f(p.a_offset), f(p.b_offset), f(p.c_offset)},
-      .winograd = false,
-      .dots = false,
   };
-  bool packed = given.is_weight(p.b) && has_fixed_layout(p) &&
-                std::ranges::all_of(p.batch, [](const ProductAxis& axis) { return axis.b_stride == Dim(0); });
-  found.winograd = p.winograd && packed;
-  const bool columns_lie_so = p.depth.b_stride == Dim(1);
-  found.dots = p.dots && (columns_lie_so || packed);
-  if (found.dots && columns_lie_so && p.columns.extent == Dim(1)) packed = false;  // several may share the sets of a cache as they lie
-  if (packed) step.weights = found.b;
+  step.weights = found.packed;
   step.found = std::make_shared<const ProductStep>(std::move(found));
   const auto add_part = [&](ValueId tile, bool written) {
     KernelStep& part = step.kernels.emplace_back();
@@ -157,15 +143,6 @@ Matrix<T> right_matrix(const void* data, const ProductStep& step, const Product&
   return b;
 }
 
-/// The right operand of weights that every item shares.
-template <class T>
-Matrix<T> weight_matrix(const Array& weights, const ProductStep& step, const Product& product, const OffsetTables& tables,
-                        const std::int64_t* s) {
-  Matrix<T> whole = right_matrix<T>(weights.bytes().data(), step, product, tables, s);
-  whole.batch_offsets = nullptr;
-  return whole;
-}
-
 /// How a matrix lies in memory, as far as time depends on it: where its rows or columns follow each other, or that tables say where.
 template <class T>
 std::int64_t layout_of(const Matrix<T>& x) {
@@ -199,9 +176,13 @@ ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
   return choice;
 }
 
-/// A convolution as its axes say it: items are images, rows (line, position), and depths too, with the channel. False where its weights are
-/// not kept as panels.
-bool run_winograd(const Step& step, const Product& product, const RunState& run) {
+/// What the right operand was packed to; null: it is not.
+std::byte* packed_in(const Step& step, const RunState& run) {
+  return step.weights < 0 ? nullptr : run.memory[static_cast<std::size_t>(step.weights)];
+}
+
+/// A convolution as its axes say it: items are images, rows (line, position), and depths too, with the channel.
+void run_winograd(const Step& step, const Product& product, const RunState& run) {
   const auto& at = step.found_as<ProductStep>();
   const auto number = [&](const Size& size) { return size(run.sizes.data()); };
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
@@ -212,36 +193,25 @@ bool run_winograd(const Step& step, const Product& product, const RunState& run)
   args.width = number(position[0]), args.position_stride = number(position[1]);
   args.channels = number(at.depth_axes[2][0]), args.columns = number(at.columns[0]);
   args.x = reinterpret_cast<const float*>(memory(at.a)) + number(at.offsets[0]);
-  const auto packed = run.packed(step, [&](const Array& weights) {
-    const auto* const w = reinterpret_cast<const float*>(weights.bytes().data()) + number(at.offsets[1]);
-    const auto stride = [&](std::size_t axis) { return number(at.depth_axes[axis][2]); };
-    const WinogradKernels<float> kernels{w, stride(0), stride(1), stride(2), number(at.columns[1])};
-    return std::make_shared<const PanelsOf<PackedB<float>>>(
-        winograd_weights(kernels, args.channels, args.columns, *run.pool, micro_kernel<float>(run.level)));
-  });
-  if (!packed) return false;
-  args.weights = &static_cast<const PanelsOf<PackedB<float>>&>(*packed).held;
+  const PackedB<float> weights(winograd_items, args.channels, args.columns, micro_kernel<float>(run.level), packed_in(step, run));
+  args.weights = &weights;
   TileCall epilogue(step, *product.epilogue, run);
   args.epilogue = call_on_tile<float, false>;
   args.epilogue_context = &epilogue;
   args.workspace = workspace(run, winograd_workspace(args, run.pool->size()));
   winograd(args, *run.pool);
-  return true;
 }
 
 /// `args` say all but where columns lie.
 template <class T>
-void run_dots(GemmArgs<T>& args, const Step& step, const Product& product, const OffsetTables& tables, const RunState& run) {
-  const auto& at = step.found_as<ProductStep>();
-  std::shared_ptr<const Panels> packed;
-  if (step.weights >= 0 && run.packed)
-    packed = run.packed(step, [&](const Array& weights) {
-      return std::make_shared<const PanelsOf<Columns<T>>>(
-          Columns<T>(weight_matrix<T>(weights, at, product, tables, run.sizes.data()), args.k, args.n));
-    });
-  std::optional<Columns<T>> own;
-  if (packed) args.b = static_cast<const PanelsOf<Columns<T>>&>(*packed).held.matrix();
-  else if (step.weights >= 0) args.b = own.emplace(args.b, args.k, args.n).matrix();  // what is computed once keeps no panels
+void run_dots(GemmArgs<T>& args, const Step& step, const RunState& run) {
+  std::optional<Columns<T>> columns;
+  if (std::byte* const packed = packed_in(step, run)) {
+    columns.emplace(args.k, args.n, packed);
+  } else if (args.b.row_stride != 1) {  // what is computed once is packed for itself
+    columns.emplace(args.k, args.n).pack(args.b);
+  }
+  if (columns) args.b = columns->matrix();
   args.workspace = workspace(run, dot_products_workspace(args));
   dot_products(args, *run.pool);
 }
@@ -249,7 +219,8 @@ void run_dots(GemmArgs<T>& args, const Step& step, const Product& product, const
 template <class T>
 void run_elements(const Step& step, const Product& product, const RunState& run) {
   const auto& at = step.found_as<ProductStep>();
-  if (at.winograd && run.packed && run_winograd(step, product, run)) return;
+  std::byte* const packed = packed_in(step, run);
+  if (product.winograd && packed) return run_winograd(step, product, run);
   const std::int64_t* s = run.sizes.data();
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
   const OffsetTables tables(at, product, s);
@@ -258,7 +229,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   args.n = at.columns[0](s);
   args.k = at.depth[0](s);
   args.batch = static_cast<std::int64_t>(tables.items[0].size());
-  args.b = right_matrix<T>(memory(at.b), at, product, tables, s);
+  if (!packed) args.b = right_matrix<T>(memory(at.b), at, product, tables, s);
   std::optional<TileCall> prologue, epilogue;
   if (product.prologue) {
     args.compute_a = product.prologue_by_columns ? call_on_tile<Left<T>, true> : call_on_tile<Left<T>, false>;
@@ -267,14 +238,8 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   } else {
     args.a = left_matrix<T>(memory(at.a), at, tables, s);
   }
-  std::shared_ptr<const Panels> packed;
-  if (step.weights >= 0 && run.packed && !at.dots) {
-    packed = run.packed(step, [&](const Array& weights) {
-      return std::make_shared<const PanelsOf<PackedB<T>>>(
-          pack_b<T>(weight_matrix<T>(weights, at, product, tables, s), 1, args.k, args.n, *run.pool, *args.kernel));
-    });
-    if (packed) args.packed_b = &static_cast<const PanelsOf<PackedB<T>>&>(*packed).held;
-  }
+  std::optional<PackedB<T>> panels;
+  if (packed && !product.dots) args.packed_b = &panels.emplace(1, args.k, args.n, *args.kernel, packed);
   if (product.epilogue) {
     args.epilogue = product.epilogue_by_columns ? call_on_tile<Sum<T>, true> : call_on_tile<Sum<T>, false>;
     args.epilogue_by_columns = product.epilogue_by_columns;
@@ -285,7 +250,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
     args.c_batch_offsets = tables.items[2].data();
   }
   if constexpr (std::is_same_v<T, Left<T>>)
-    if (at.dots) return run_dots(args, step, product, tables, run);
+    if (product.dots) return run_dots(args, step, run);
   std::optional<ProductChoice> choice;
   if (run.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(args, run));
   args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));
@@ -295,25 +260,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
 }  // namespace
 
 void run_step(const Product& product, const Step& step, const RunState& run) {
-  switch (product.element) {
-    case DType::f64: return run_elements<double>(step, product, run);
-    case DType::bf16: return product.float_left ? run_elements<Bf16Weight>(step, product, run) : run_elements<Bf16>(step, product, run);
-    case DType::f16: return run_elements<F16>(step, product, run);
-    case DType::i8: return run_elements<std::int8_t>(step, product, run);
-    default: return run_elements<float>(step, product, run);
-  }
-}
-
-std::string Product::panel_layout(const Step& step, CpuLevel level) const {
-  const auto& at = step.found_as<ProductStep>();
-  const auto fixed = [](const Size& size) { return size(nullptr); };  // without symbols: see has_fixed_layout
-  std::string text =
-      fmt::format("{} {}{} {} {} {} {} {} {}", static_cast<int>(level), rlx::name(element), float_left ? " by f32" : "",
-                  fixed(at.offsets[1]), fixed(at.depth[0]), fixed(at.depth[2]), fixed(at.columns[0]), fixed(at.columns[1]), b_by_tables);
-  if (at.winograd) text += " winograd";
-  if (at.dots) text += " columns";
-  for (const Axis& axis : at.depth_axes) text += fmt::format(" {}*{}", fixed(axis[0]), fixed(axis[2]));
-  return text;
+  with_elements(product.element, product.float_left, [&]<class T>(std::type_identity<T>) { run_elements<T>(step, product, run); });
 }
 
 double Product::flops(const Graph& graph, const Bindings& bindings) const {

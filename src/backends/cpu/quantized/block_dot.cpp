@@ -161,26 +161,34 @@ void multiply_panels(const RowGroups& rows, const Part& part, PanelRange panels)
 
 }  // namespace
 
-BlockPanels::BlockPanels(const BlockKernel& kernel, const BlockWeights& weights, ThreadPool& pool)
-    : kernel_(&kernel), matrices_(weights.matrices), n_(weights.n), k_(weights.k) {
-  const std::int64_t sizes[] = {weights.matrices, panels(), panel_bytes()};
+std::int64_t BlockPanels::bytes_of(const BlockKernel& kernel, const BlockWeights& weights) {
+  const std::int64_t panels = weights.n / columns + (weights.n % columns != 0);
+  const std::int64_t sizes[] = {weights.matrices, panels, kernel.panel_bytes(weights.k / kernel.block_values)};
   const auto bytes = checked_product(sizes);
-  if (!bytes) fail("weights of {} matrices of {} rows of {} values: too large", weights.matrices, n_, k_);
-  buffer_ = take_piece(static_cast<std::size_t>(*bytes));
+  if (!bytes) fail("weights of {} matrices of {} rows of {} values: too large", weights.matrices, weights.n, weights.k);
+  return *bytes;
+}
+
+BlockPanels::BlockPanels(const BlockKernel& kernel, const BlockWeights& weights, std::byte* memory)
+    : kernel_(&kernel), n_(weights.n), k_(weights.k), memory_(memory) {
+  if (!memory) own_ = take_piece(static_cast<std::size_t>(bytes_of(kernel, weights))), memory_ = own_.get();
+}
+
+void BlockPanels::pack(const BlockWeights& weights, ThreadPool& pool) {
   pool.parallel_for(weights.matrices * panels(), grain_of(columns * k_), [&](std::int64_t begin, std::int64_t end, int) {
     const std::int64_t at_a_time = std::max<std::int64_t>(1, read_at_a_time / (columns * weights.row_bytes));
-    for (std::int64_t first = begin; first < end; first += at_a_time) pack(weights, first, std::min(end, first + at_a_time));
+    for (std::int64_t first = begin; first < end; first += at_a_time) pack_some(weights, first, std::min(end, first + at_a_time));
   });
 }
 
 /// The panels from `begin` to `end` of all matrices. The pages of a file that they come from are given back, or a large matrix would be in
 /// memory twice.
-void BlockPanels::pack(const BlockWeights& weights, std::int64_t begin, std::int64_t end) {
+void BlockPanels::pack_some(const BlockWeights& weights, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t matrix = i / panels(), column = i % panels() * columns;
     std::array<const std::byte*, columns> rows{};
     for (std::int64_t r = 0; r < std::min(columns, n_ - column); ++r) rows[static_cast<std::size_t>(r)] = weights.row(matrix, column + r);
-    std::byte* const to = buffer_.get() + i * panel_bytes();
+    std::byte* const to = memory_ + i * panel_bytes();
     kernel_->pack_panel(rows.data(), blocks(), to, to + kernel_->codes_at(blocks()));
   }
   const std::byte *first = weights.row(begin / panels(), begin % panels() * columns),

@@ -21,8 +21,13 @@ struct BlockWeights {
 /// Such weights packed in panels for a kernel.
 class BlockPanels {
  public:
-  /// weights.k is a multiple of kernel.block_values. Throws Error for sizes beyond 64 bits.
-  BlockPanels(const BlockKernel& kernel, const BlockWeights& weights, ThreadPool& pool);
+  /// Panels of such weights that lie at `memory`, or in memory of their own, still to be filled. weights.k is a multiple of
+  /// kernel.block_values. Throws Error for sizes beyond 64 bits.
+  BlockPanels(const BlockKernel& kernel, const BlockWeights& weights, std::byte* memory = nullptr);
+  /// The bytes of memory that they take. Throws as they do.
+  static std::int64_t bytes_of(const BlockKernel& kernel, const BlockWeights& weights);
+  /// Fills them with all threads of the pool.
+  void pack(const BlockWeights& weights, ThreadPool& pool);
 
   const BlockKernel& kernel() const { return *kernel_; }
   std::int64_t n() const { return n_; }
@@ -30,18 +35,17 @@ class BlockPanels {
   std::int64_t blocks() const { return k_ / kernel_->block_values; }
   /// Of one matrix.
   std::int64_t panels() const { return (n_ + BlockKernel::columns - 1) / BlockKernel::columns; }
-  /// All of them, where every product reads all.
-  std::span<const std::byte> bytes() const { return matrices_ == 1 ? bytes_of(buffer_) : std::span<const std::byte>(); }
   std::span<const std::byte> matrix(std::int64_t i) const { return {panel(i, 0), static_cast<std::size_t>(panels() * panel_bytes())}; }
   std::int64_t panel_bytes() const { return kernel_->panel_bytes(blocks()); }
-  const std::byte* panel(std::int64_t matrix, std::int64_t i) const { return buffer_.get() + (matrix * panels() + i) * panel_bytes(); }
+  const std::byte* panel(std::int64_t matrix, std::int64_t i) const { return memory_ + (matrix * panels() + i) * panel_bytes(); }
 
  private:
-  void pack(const BlockWeights& weights, std::int64_t begin, std::int64_t end);
+  void pack_some(const BlockWeights& weights, std::int64_t begin, std::int64_t end);
 
   const BlockKernel* kernel_;
-  std::int64_t matrices_, n_, k_;
-  PagePiece buffer_;
+  std::int64_t n_, k_;
+  PagePiece own_;
+  std::byte* memory_;
 };
 
 /// C (m, n) = x (m, k) * weights (n, k)^T with x rounded to 8 bits, both row after row; each row with the matrix of its group.

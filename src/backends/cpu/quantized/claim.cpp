@@ -7,18 +7,27 @@
 #include "backends/cpu/quantized/wide_dot.h"
 #include "ir/op.h"
 #include "lowering/attributes.h"
+#include "lowering/slots.h"
 
 namespace rlx::cpu {
 
 template <class Way>
 void list_parts(Way& way, Of<Way, BlockDot>& dot) {
   way("node", dot.node), way("x", dot.x), way("blocks", dot.blocks), way("experts", dot.experts), way("block type", dot.type);
-  way("rows", dot.rows), way("columns", dot.columns), way("depth", dot.depth), way("matrices", dot.matrices);
+  way("rows", dot.rows), way("columns", dot.columns), way("depth", dot.depth), way("matrices", dot.matrices), way("packed", dot.packed);
+  way("weight bytes", dot.weight_bytes);
+}
+
+template <class Way>
+void list_parts(Way& way, Of<Way, PackedBlocks>& blocks) {
+  way("block type", blocks.type), way("row bytes", blocks.row_bytes), way("matrices", blocks.matrices), way("columns", blocks.n);
+  way("depth", blocks.k);
 }
 
 namespace {
 
 const RegisterWork<BlockDot> block_dot_work("block_dot");
+const RegisterWork<PackedBlocks> packed_blocks_work("packed_blocks");
 
 bool takes(const Graph& graph, const Node& node) {
   if (node.op->name != "block_dot" && node.op->name != "grouped_block_dot") return false;
@@ -46,17 +55,20 @@ BlockDot as_block_dot(const Graph& graph, ValueId node) {
           .rows = rows,
           .columns = blocks[grouped ? 1 : 0],
           .depth = x.back(),
-          .matrices = grouped ? blocks[0] : Dim(1)};
+          .matrices = grouped ? blocks[0] : Dim(1),
+          .packed = std::nullopt,
+          .weight_bytes = most_bytes(graph.type(op.operands[1]))};
 }
 
 class BlockDots final : public GraphClaim {
  public:
-  explicit BlockDots(const Draft& draft) : draft_(draft) {}
+  explicit BlockDots(Draft& draft) : draft_(draft) {}
 
   std::optional<Launch> launch(ValueId value) override {
     if (!takes(draft_.graph, draft_.graph.node(value.node))) return std::nullopt;
-    const BlockDot dot = as_block_dot(draft_.graph, value);
-    std::vector<ValueId> reads{dot.x, dot.blocks};
+    BlockDot dot = as_block_dot(draft_.graph, value);
+    std::vector<ValueId> reads{dot.x};
+    pack_blocks(dot, reads);
     if (dot.experts) reads.push_back(*dot.experts);
     const std::string claim = (dot.experts ? "grouped_block_dot " : "block_dot ") + dot.type;
     Launch launch = launch_with(claim, value, std::move(reads), {value}, dot);
@@ -65,7 +77,15 @@ class BlockDots final : public GraphClaim {
   }
 
  private:
-  const Draft& draft_;
+  /// The blocks are packed once, where they stay; adds what is read of them.
+  void pack_blocks(BlockDot& dot, std::vector<ValueId>& reads) {
+    if (!draft_.may_stay(dot.blocks) || !draft_.is_of_runs(dot.node)) return reads.push_back(dot.blocks);
+    auto packing = std::make_shared<const WorkOf<PackedBlocks>>(dot.packing(draft_.graph));
+    dot.weight_bytes = packing->what.bytes(level_of(draft_.target));
+    dot.packed = draft_.pack(dot.blocks, dot.node, Type{u8, {dot.weight_bytes}}, std::move(packing), reads);
+  }
+
+  Draft& draft_;
 };
 
 struct BlockDotClaim final : Claim {
@@ -84,14 +104,13 @@ double BlockDot::flops(const Graph& /*graph*/, const Bindings& bindings) const {
   return static_cast<double>((rows * columns * depth * 2).evaluate(bindings));
 }
 
-double BlockDot::unread_bytes(const Graph& graph, const Bindings& bindings) const {
-  const Type& weights = graph.type(blocks);
+double BlockDot::unread_bytes(const Graph& /*graph*/, const Bindings& bindings) const {
   const double read = static_cast<double>(rows.evaluate(bindings)) / static_cast<double>(matrices.value());
-  return std::max(0.0, 1 - read) * static_cast<double>(bytes_for(weights.dtype, weights.size().evaluate(bindings)));
+  return std::max(0.0, 1 - read) * static_cast<double>(weight_bytes);
 }
 
-std::string BlockDot::panel_layout(const Step& /*step*/, CpuLevel level) const {
-  return fmt::format("{} blocks {} {} {} {}", static_cast<int>(level), type, matrices.value(), columns.value(), depth.value());
+PackedBlocks BlockDot::packing(const Graph& graph) const {
+  return {type, graph.type(blocks).shape.back().value(), matrices.value(), columns.value(), depth.value()};
 }
 
 }  // namespace rlx::cpu

@@ -31,25 +31,20 @@ RowGroups groups_of(const Step& step, const BlockDot& dot, const RunState& run) 
   return by(memory_at<const std::int64_t>(run, step.experts));
 }
 
-BlockWeights weights_at(const std::byte* blocks, const BlockDot& dot, const RunState& run) {
-  return {blocks, run.program->graph.type(dot.blocks).shape.back().value(), dot.matrices.value(), dot.columns.value(), dot.depth.value()};
-}
-
-/// Panels of a step's weights, `make(weights)`: kept from run to run where the weights stay.
-template <class Made, class Make>
-std::shared_ptr<const Made> panels_for(const Step& step, const BlockDot& dot, const RunState& run, const Make& make) {
-  if (step.weights >= 0 && run.packed)
-    if (const auto kept = run.packed(step, [&](const Array& array) {
-          return std::make_shared<const PanelsOf<Made>>(make(weights_at(array.bytes().data(), dot, run)));
-        }))
-      return {kept, &static_cast<const PanelsOf<Made>&>(*kept).held};
-  return std::make_shared<const Made>(make(weights_at(memory_at<const std::byte>(run, found_in(step).blocks), dot, run)));
+/// The panels of a step's weights: those that they were packed to, else such of this run alone. `make` gives either, `pack` fills one.
+auto panels_of(const Step& step, const BlockDot& dot, const RunState& run, const auto& make, const auto& pack) {
+  const BlockWeights weights = dot.packing(run.program->graph).weights(memory_at<const std::byte>(run, found_in(step).blocks));
+  std::byte* const packed = step.weights < 0 ? nullptr : memory_at<std::byte>(run, step.weights);
+  auto panels = make(weights, packed);
+  if (!packed) pack(weights, panels);
+  return panels;
 }
 
 void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
-  const std::shared_ptr<const WidePanels> panels =
-      panels_for<WidePanels>(step, dot, run, [&](const BlockWeights& w) { return make_wide_panels(dot.type, w, run.level, *run.pool); });
-  WideDotArgs args{groups_of(step, dot, run), memory_at<const float>(run, found_in(step).x), panels.get(), dot.columns.value(),
+  const WidePanels panels = panels_of(
+      step, dot, run, [&](const BlockWeights& w, std::byte* at) { return wide_panels(dot.type, w, run.level, at); },
+      [&](const BlockWeights& w, WidePanels& to) { pack_wide(dot.type, w, to, *run.pool); });
+  WideDotArgs args{groups_of(step, dot, run), memory_at<const float>(run, found_in(step).x), &panels, dot.columns.value(),
                    dot.depth.value(),         memory_at<float>(run, found_in(step).result),  nullptr};
   args.workspace = workspace(run, wide_dot_workspace(args, run.pool->size()));
   wide_dot(args, *run.pool);
@@ -59,7 +54,7 @@ void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
 
 void prepare_step(const BlockDot& dot, Step& step, const Preparation& given) {
   const int blocks = given.slot_of(dot.blocks);
-  if (given.is_weight(dot.blocks)) step.weights = blocks;
+  if (dot.packed) step.weights = given.slot_of(*dot.packed);
   if (dot.experts) step.experts = given.slot_of(*dot.experts);
   step.found = std::make_shared<const BlockDotStep>(
       BlockDotStep{given.slot_of(dot.x), blocks, given.slot_of(dot.node), dot.kernel(given.level), given.sizes(dot.rows)});
@@ -83,22 +78,45 @@ void run_steps(const BlockDot& /*dot*/, std::span<const Step> steps, const RunSt
   const Step& first = steps.front();
   const auto& rows = *work_of<BlockDot>(*first.launch);
   if (!found_in(first).kernel) return run_widened(first, rows, run);
-  std::vector<std::shared_ptr<const BlockPanels>> panels;
+  std::vector<BlockPanels> panels;
+  panels.reserve(steps.size());
   BlockDotArgs args{groups_of(first, rows, run), memory_at<const float>(run, found_in(first).x), {}, nullptr};
   for (const Step& step : steps) {
-    panels.push_back(panels_for<BlockPanels>(step, *work_of<BlockDot>(*step.launch), run,
-                                             [&](const BlockWeights& w) { return BlockPanels(*found_in(step).kernel, w, *run.pool); }));
-    args.products.push_back({panels.back().get(), memory_at<float>(run, found_in(step).result)});
+    panels.push_back(panels_of(
+        step, *work_of<BlockDot>(*step.launch), run,
+        [&](const BlockWeights& w, std::byte* at) { return BlockPanels(*found_in(step).kernel, w, at); },
+        [&](const BlockWeights& w, BlockPanels& to) { to.pack(w, *run.pool); }));
+    args.products.push_back({&panels.back(), memory_at<float>(run, found_in(step).result)});
   }
   args.workspace = workspace(run, block_dot_workspace(args, run.pool->size()));
   block_dot(args, *run.pool);
 }
 
-bool add_chosen_weights(const BlockDot& dot, const Step& step, const Panels& panels, const RunState& run, WeightsAhead& ahead) {
-  if (!dot.experts || !found_in(step).kernel) return false;
-  for (const RowGroups::Group& group : groups_of(step, dot, run).groups)
-    ahead.push_back(static_cast<const PanelsOf<BlockPanels>&>(panels).held.matrix(group.matrix));
+bool add_chosen_weights(const BlockDot& dot, const Step& step, const RunState& run, WeightsAhead& ahead) {
+  if (!dot.experts) return false;
+  if (!found_in(step).kernel) return true;
+  const BlockPanels panels(*found_in(step).kernel, dot.packing(run.program->graph).weights(nullptr),
+                           memory_at<std::byte>(run, step.weights));
+  for (const RowGroups::Group& group : groups_of(step, dot, run).groups) ahead.push_back(panels.matrix(group.matrix));
   return true;
+}
+
+std::int64_t PackedBlocks::bytes(CpuLevel level) const {
+  const BlockKernel* const kernel = block_kernel(type, level);
+  return kernel ? BlockPanels::bytes_of(*kernel, weights(nullptr)) : wide_panel_bytes(type, weights(nullptr), level);
+}
+
+void prepare_step(const PackedBlocks& blocks, Step& step, const Preparation& given) {
+  prepare_packing(step, given, blocks.bytes(given.level));
+}
+
+void run_step(const PackedBlocks& blocks, const Step& step, const RunState& run) {
+  const BlockWeights weights = blocks.weights(memory_at<const std::byte>(run, step.operands[0]));
+  std::byte* const to = memory_at<std::byte>(run, step.results[0]);
+  if (const BlockKernel* const kernel = block_kernel(blocks.type, run.level))
+    return BlockPanels(*kernel, weights, to).pack(weights, *run.pool);
+  WidePanels panels = wide_panels(blocks.type, weights, run.level, to);
+  pack_wide(blocks.type, weights, panels, *run.pool);
 }
 
 }  // namespace rlx::cpu

@@ -11,6 +11,9 @@ std::size_t steps_in_one_loop(const BlockDot& dot, std::span<const Step> steps);
 void run_steps(const BlockDot& dot, std::span<const Step> steps, const RunState& run);
 
 /// The panels of the experts that rows go to, which must be known. False where all are read.
-bool add_chosen_weights(const BlockDot& dot, const Step& step, const Panels& panels, const RunState& run, WeightsAhead& ahead);
+bool add_chosen_weights(const BlockDot& dot, const Step& step, const RunState& run, WeightsAhead& ahead);
+
+void prepare_step(const PackedBlocks& blocks, Step& step, const Preparation& given);
+void run_step(const PackedBlocks& blocks, const Step& step, const RunState& run);
 
 }  // namespace rlx::cpu

@@ -98,29 +98,41 @@ class WideProduct {
   std::int64_t k_;
 };
 
-template <class T>
-WidePanels packed(const BlockWeights& weights, CpuLevel level, ThreadPool& pool) {
-  const Matrix<T> b{reinterpret_cast<const T*>(weights.blocks), 1, weights.k, weights.n * weights.k};
-  return pack_b(b, weights.matrices, weights.k, weights.n, pool, micro_kernel<T>(level));
-}
-
-/// Numbers of half precision where kernels do not widen them.
-WidePanels packed_as_floats(BlockWeights weights, CpuLevel level, ThreadPool& pool) {
-  std::vector<float> floats(static_cast<std::size_t>(weights.matrices * weights.n * weights.k));
-  find_block_format("F16")->decode(weights.blocks, floats.data(), std::ssize(floats));
-  weights.blocks = reinterpret_cast<const std::byte*>(floats.data());
-  return packed<float>(weights, level, pool);
+/// Calls `body` with the kernel of the panels: numbers of half precision are floats there where no kernel widens them.
+auto with_kernel(std::string_view type, CpuLevel level, const auto& body) {
+  if (type == "F16" && has_micro_kernel<F16>(level)) return body(micro_kernel<F16>(level));
+  if (type == "BF16") return body(micro_kernel<Bf16Weight>(level));
+  return body(micro_kernel<float>(level));
 }
 
 }  // namespace
 
 bool has_wide_panels(std::string_view type) { return type == "F32" || type == "F16" || type == "BF16"; }
 
-WidePanels make_wide_panels(std::string_view type, const BlockWeights& weights, CpuLevel level, ThreadPool& pool) {
-  if (type == "F16" && !has_micro_kernel<F16>(level)) return packed_as_floats(weights, level, pool);
-  if (type == "F16") return packed<F16>(weights, level, pool);
-  if (type == "BF16") return packed<Bf16Weight>(weights, level, pool);
-  return packed<float>(weights, level, pool);
+WidePanels wide_panels(std::string_view type, const BlockWeights& weights, CpuLevel level, std::byte* memory) {
+  return with_kernel(type, level, [&]<class T>(const MicroKernel<T>& kernel) {
+    return WidePanels(PackedB<T>(weights.matrices, weights.k, weights.n, kernel, memory));
+  });
+}
+
+std::int64_t wide_panel_bytes(std::string_view type, const BlockWeights& weights, CpuLevel level) {
+  return with_kernel(type, level, [&]<class T>(const MicroKernel<T>& kernel) {
+    return PackedB<T>::bytes_of(weights.matrices, weights.k, weights.n, kernel);
+  });
+}
+
+void pack_wide(std::string_view type, const BlockWeights& weights, WidePanels& panels, ThreadPool& pool) {
+  std::vector<float> floats;
+  const auto* numbers = weights.blocks;
+  if (type == "F16" && std::holds_alternative<PackedB<float>>(panels)) {
+    floats.resize(static_cast<std::size_t>(weights.matrices * weights.n * weights.k));
+    find_block_format("F16")->decode(weights.blocks, floats.data(), std::ssize(floats));
+    numbers = reinterpret_cast<const std::byte*>(floats.data());
+  }
+  const auto pack = [&]<class T>(PackedB<T>& b) {
+    b.pack({reinterpret_cast<const T*>(numbers), 1, weights.k, weights.n * weights.k}, pool);
+  };
+  std::visit(pack, panels);
 }
 
 std::size_t wide_dot_workspace(const WideDotArgs& args, int threads) {

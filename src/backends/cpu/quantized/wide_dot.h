@@ -10,18 +10,16 @@ namespace rlx::cpu {
 
 /// Weights of a plain type as the product kernels take them: f32, or f16 and bf16, which those widen as they load them; f16 where none does
 /// is widened here.
-struct WidePanels : std::variant<PackedB<float>, PackedB<F16>, PackedB<Bf16Weight>> {
-  using variant::variant;
-  /// All of them, where every product reads all.
-  std::span<const std::byte> bytes() const {
-    return std::visit([](const auto& b) { return b.batch() == 1 ? b.bytes() : std::span<const std::byte>(); }, *this);
-  }
-};
+using WidePanels = std::variant<PackedB<float>, PackedB<F16>, PackedB<Bf16Weight>>;
 
 /// Whether weights of that type ("F16") are kept as WidePanels.
 bool has_wide_panels(std::string_view type);
-/// Expects a type that has them, and bytes that are aligned as its numbers are.
-WidePanels make_wide_panels(std::string_view type, const BlockWeights& weights, CpuLevel level, ThreadPool& pool);
+/// Panels of such weights, of a type that has them, at `memory` or in memory of their own, still to be filled.
+WidePanels wide_panels(std::string_view type, const BlockWeights& weights, CpuLevel level, std::byte* memory = nullptr);
+/// The bytes of memory that they take.
+std::int64_t wide_panel_bytes(std::string_view type, const BlockWeights& weights, CpuLevel level);
+/// Fills them. Expects bytes that are aligned as the type's numbers are.
+void pack_wide(std::string_view type, const BlockWeights& weights, WidePanels& panels, ThreadPool& pool);
 
 /// C (m, n) = x (m, k) * weights (n, k)^T in f32, both row after row; each row with the matrix of its group.
 struct WideDotArgs {
