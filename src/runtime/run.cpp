@@ -291,8 +291,10 @@ std::vector<Array> Run::run_region(const Region& region, std::span<const Array> 
 Origins& Run::origins() {
   if (!origins_) {
     std::vector<Array> inputs;
-    for (const Array* input : inputs_) inputs.push_back(*input);
-    origins_.emplace(state_, parameters_ ? parameters_->arrays : std::move(inputs));
+    if (parameters_) inputs = parameters_->arrays;
+    else
+      for (const Array* input : inputs_) inputs.push_back(*input);
+    origins_.emplace(state_, std::move(inputs));
   }
   return *origins_;
 }
