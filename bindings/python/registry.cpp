@@ -308,25 +308,36 @@ bool is_operand(nb::handle object) {
   return is_array(object) || PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyComplex_Check(object.ptr()) || is_numpy(object);
 }
 
-/// An operator of Python: `x + y`, where `y` may be anything. NotImplemented leaves it to y's class.
+bool is_bool(nb::handle object) {
+  if (is_array(object)) {
+    const Place place(&caller);
+    item_of(object).check_in_use();
+    return item_of(object).type().dtype == boolean;
+  }
+  return PyBool_Check(object.ptr()) || (is_numpy(object) && nb::cast<std::string>(object.attr("dtype").attr("kind")) == "b");
+}
+
+/// An operator of Python: `x + y`, where `y` may be anything. NotImplemented leaves it to y's class. Between two bool it may be
+/// another builder, `of_bools`.
 template <bool backward>
-auto binary(const char* name) {
-  return [name = std::string(name)](nb::handle self, nb::handle other) {
+auto binary(const char* name, const char* of_bools = nullptr) {
+  return [name, of_bools](nb::handle self, nb::handle other) {
     if (!is_operand(other)) return nb::borrow(Py_NotImplemented);
-    return apply_to(name, backward ? nb::make_tuple(other, self) : nb::make_tuple(self, other), nb::dict());
+    const char* const op = of_bools && is_bool(self) && is_bool(other) ? of_bools : name;
+    return apply_to(op, backward ? nb::make_tuple(other, self) : nb::make_tuple(self, other), nb::dict());
   };
 }
 
 /// Those that are one builder.
 void bind_operators(nb::handle array_class) {
   auto cls = nb::borrow<nb::class_<Item>>(array_class);
-  const auto both = [&](const char* forward, const char* backward, const char* builder) {
-    cls.def(forward, binary<false>(builder), nb::is_operator(), nb::arg().none());
-    cls.def(backward, binary<true>(builder), nb::is_operator(), nb::arg().none());
+  const auto both = [&](const char* forward, const char* backward, const char* builder, const char* of_bools = nullptr) {
+    cls.def(forward, binary<false>(builder, of_bools), nb::is_operator(), nb::arg().none());
+    cls.def(backward, binary<true>(builder, of_bools), nb::is_operator(), nb::arg().none());
   };
-  both("__add__", "__radd__", "add");
+  both("__add__", "__radd__", "add", "logical_or");
   both("__sub__", "__rsub__", "sub");
-  both("__mul__", "__rmul__", "mul");
+  both("__mul__", "__rmul__", "mul", "logical_and");
   both("__and__", "__rand__", "logical_and");
   both("__or__", "__ror__", "logical_or");
   both("__xor__", "__rxor__", "logical_xor");

@@ -321,3 +321,25 @@ def test_positions_in_flat_arrays():
 def test_sort_complex():
     for x in (Z, np.complex64([3 + 1j, 1 - 2j, 1 + 0j, np.nan]), M, N.astype(np.float32)):
         compare(jnp.sort_complex(x), np.sort_complex(x).astype(np.complex64))
+
+
+def test_bool_is_added_and_multiplied_as_numpy_does():
+    b, c = A > 0, B > 0
+    x, y = rlx.asarray(b), rlx.asarray(c)
+    for mine, other in ((x + y, b + c), (x * y, b * c), (b + y, b + c), (x * c, b * c), (x + True, b + True), (False * x, False * b)):
+        compare(mine, other)
+    compare(jnp.add(x, c), b + c)
+    compare(jnp.multiply(b, y), b * c)
+    assert (x + 1).dtype == rlx.int32 and (x * 0.5).dtype == rlx.float32
+    compare(rlx.jit(lambda x, y: x + y * x)(b, c), b + c * b)
+    with pytest.raises(rlx.Error, match="rlx.sub: bool"):
+        x - y
+    with pytest.raises(rlx.Error, match=r"pow: bool\[3,4\] to the power of bool\[3,4\]"):
+        x**y
+
+
+def test_differences_of_bool_and_with_numbers_at_the_ends():
+    for x, options in ((A, {"prepend": 0}), (A, {"append": 2, "axis": 0}), (N, {"prepend": 0.5}), (A > 0, {}), (A > 0, {"prepend": True}),
+                       (A > 0, {"append": np.array(False), "n": 2}), (A, {"prepend": A[:, :1], "append": 1.5}), (N, {"prepend": np.float32([[2.5]] * 3)})):  # fmt: skip
+        expected = np.diff(x, **options)
+        compare(jnp.diff(x, **options), expected.astype(np.float32) if expected.dtype == np.float64 else expected)

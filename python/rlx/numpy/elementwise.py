@@ -46,8 +46,17 @@ _BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "max",
            "less_equal": "le", "greater": "gt", "greater_equal": "ge", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
            "bitwise_xor": "logical_xor", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "left_shift": "shl", "right_shift": "shr",
            "fmod": "rem"}  # fmt: skip
+_OF_BOOLS = {"add": "logical_or", "mul": "logical_and"}
+
+
+def _of_numbers(op, x, y):
+    x, y = operands_of(x, y)
+    truths = op in _OF_BOOLS and dtype_of(x) == dtype_of(y) == DType["bool"]
+    return call(_OF_BOOLS[op] if truths else op, x, y)
+
+
 for _name, _of in _BINARY.items():
-    globals()[_name] = named(_name, lambda x, y, _op=_of: call(_op, *operands_of(x, y)), f"rlx.ops.{_of}; the operands broadcast.")
+    globals()[_name] = named(_name, lambda x, y, _op=_of: _of_numbers(_op, x, y), f"rlx.ops.{_of}; the operands broadcast.")
 
 _BINARY_FLOAT = {"atan2": "atan2", "arctan2": "atan2", "hypot": "hypot", "logaddexp": "logaddexp", "nextafter": "nextafter"}
 for _name, _of in _BINARY_FLOAT.items():
@@ -123,6 +132,8 @@ def _whole_power(x, n):
 
 def _integer_power(x, y, dtype):
     """x to the power of y by squaring: what does not fit wraps, as products do."""
+    if dtype == DType["bool"]:
+        raise Error(f"pow: {array_of(x)._type_text()} to the power of {array_of(y)._type_text()} (allowed: numbers)")
     base, rest = array_of(x).astype(dtype), array_of(y).astype(dtype)
     result, bits = call("ones_like", base), int(dtype.name[1:])
     inverse = where(equal(base, 1), 1, where(bitwise_and(equal(base, -1), dtype.name[0] == "i"), where(equal(bitwise_and(rest, 1), 1), -1, 1), 0))

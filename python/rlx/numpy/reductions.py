@@ -3,8 +3,9 @@ import builtins
 
 from .._array import asarray
 from .._core import DType, Error
-from .._dtypes import is_floating, numpy_dtype
+from .._dtypes import is_floating, numpy_dtype, OF_PYTHON
 from ._base import along, array_of, axes_of, call, chosen, float_of, place_of, public, reduced, truth_of, written
+from .types import result_type
 
 
 _WIDER = {DType["bool"]: DType.i32, DType.i8: DType.i32, DType.i16: DType.i32, DType.u8: DType.u32, DType.u16: DType.u32}  # as their sums
@@ -166,13 +167,20 @@ def cumulative_prod(x, axis=None, dtype=None, include_initial=False):
 
 
 def diff(x, n=1, axis=-1, prepend=None, append=None):
-    """The differences of neighbours, n times; `prepend` and `append` come before and behind x."""
+    """The differences of neighbours, n times, of bool whether they differ; `prepend` and `append`, also numbers, come before and behind x."""
     x = array_of(x)
     axis = place_of(axis, x.ndim)
-    parts = [each for each in (prepend, x, append) if each is not None]
+    column = [1 if i == axis else size for i, size in enumerate(x.shape)]
+
+    def part(given):
+        given = array_of(given) if type(given) not in OF_PYTHON else asarray(given, result_type(x, given))
+        return call("broadcast_to", given, column) if given.ndim == 0 else given
+
+    parts = [part(each) for each in (prepend, x, append) if each is not None]
     x = call("concat", parts, axis) if len(parts) > 1 else x
+    between = "ne" if x.dtype == DType["bool"] else "sub"
     for _ in range(builtins.min(n, x.shape[axis]) if isinstance(x.shape[axis], int) else n):  # more leave nothing, too
-        x = call("slice_axis", x, axis, 1, x.shape[axis]) - call("slice_axis", x, axis, 0, x.shape[axis] - 1)
+        x = call(between, call("slice_axis", x, axis, 1, x.shape[axis]), call("slice_axis", x, axis, 0, x.shape[axis] - 1))
     return x
 
 
