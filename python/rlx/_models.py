@@ -84,7 +84,12 @@ class Reranker(_Opened):
         return sorted(enumerate(scores), key=lambda pair: -pair[1])
 
 
+_OPTIONS = "max_tokens stop temperature top_k top_p min_p repetition_penalty seed grammar schema".split()
+
+
 def _options_of(options):
+    if unknown := [name for name in options if name not in _OPTIONS]:
+        raise TypeError(f"there is no option {unknown[0]!r} of an answer (allowed: {', '.join(_OPTIONS)})")
     schema = options.get("schema", "")
     return _core.GenerateOptions(**({**options, "schema": json.dumps(schema)} if not isinstance(schema, str) else options))
 

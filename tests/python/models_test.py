@@ -78,8 +78,9 @@ def test_recorded_tokens_come_out(model):
 def test_wrong_files_and_options_are_errors(model, tmp_path):
     with pytest.raises(rlx.Error, match="nothing.gguf"):
         rlx.Model.open(tmp_path / "nothing.gguf")
-    with pytest.raises(TypeError):
-        model.generate("a", temprature=1)
+    for ask in (lambda: model.generate("w1", temprature=1), lambda: model.answers(["w1"], temprature=1)):
+        with pytest.raises(TypeError, match=r"there is no option 'temprature' of an answer \(allowed: max_tokens"):
+            ask()
     with pytest.raises(rlx.Error, match="allowed: f32, bf16, f16, int8"):
         rlx.Session(precision="f8")
 
