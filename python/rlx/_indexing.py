@@ -277,8 +277,10 @@ class AtIndex:
         return get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index, mode)
 
     def _scattered(self, values, kind, mode="fill", **_hints):
+        from .numpy._base import of_type
+
         array, places = self.array, self._places(_placed(mode))
-        values = _call("broadcast_to", asarray(values, array.dtype if type(values) is int else None).astype(array.dtype), list(places.shape))
+        values = _call("broadcast_to", of_type(values, array.dtype), list(places.shape))
         if array.size == 0:
             return array
         flat = _core.apply(

@@ -343,3 +343,18 @@ def test_differences_of_bool_and_with_numbers_at_the_ends():
                        (A > 0, {"append": np.array(False), "n": 2}), (A, {"prepend": A[:, :1], "append": 1.5}), (N, {"prepend": np.float32([[2.5]] * 3)})):  # fmt: skip
         expected = np.diff(x, **options)
         compare(jnp.diff(x, **options), expected.astype(np.float32) if expected.dtype == np.float64 else expected)
+
+
+def test_numbers_of_python_reach_f64_whole():
+    x = np.arange(12.0).reshape(3, 4) - 4.0
+    for mine, other in ((jnp.quantile(x, 0.3, axis=0), np.quantile(x, 0.3, axis=0)), (jnp.percentile(x, 30.1, axis=1), np.percentile(x, 30.1, axis=1)),
+                        (jnp.nanquantile(x, [0.1, 0.7]), np.nanquantile(x, np.float32([0.1, 0.7]).astype(float))), (jnp.insert(x, 0, 0.1, 0), np.insert(x, 0, 0.1, 0)),
+                        (jnp.pad(x, 1, constant_values=0.1), np.pad(x, 1, constant_values=0.1)), (jnp.logaddexp2(x, 0.1), np.logaddexp2(x, 0.1)),
+                        (jnp.heaviside(x, 0.1), np.heaviside(x, 0.1)),
+                        (jnp.piecewise(x, [x > 0], [0.1, 0.3]), np.piecewise(x, [x > 0], [0.1, 0.3]))):  # fmt: skip
+        assert mine.dtype == rlx.float64
+        np.testing.assert_allclose(mine, other, rtol=1e-14)
+    for change in (rlx.asarray(x).at[0].set(0.1), (rlx.asarray(x) * 0).at[0].add(0.1)):
+        np.testing.assert_array_equal(change[0], [0.1] * 4)
+    whole = rlx.asarray(np.arange(3)).at[1].set(2.7)
+    assert whole.tolist() == [0, 2, 2]

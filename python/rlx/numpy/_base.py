@@ -16,6 +16,13 @@ def array_of(x) -> Array:
     return x if isinstance(x, Array) else asarray(x)
 
 
+def of_type(value, dtype) -> Array:
+    """A value as an array of that type; numbers of Python at once, not by way of f32."""
+    value = number_of(value)
+    fits = type(value) is int or (type(value) is float and not is_integer(dtype)) or (type(value) is complex and is_complex(dtype))
+    return asarray(value, dtype) if fits and dtype != DType["bool"] else array_of(value).astype(dtype)
+
+
 def float_of(x) -> Array:
     """Integers and bool as f32."""
     x = array_of(x)

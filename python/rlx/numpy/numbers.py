@@ -3,7 +3,7 @@ import math
 
 from .._array import Array, asarray
 from .._dtypes import is_complex
-from ._base import array_of, call, float_of, integers_of, operands_of, public
+from ._base import array_of, call, float_of, integers_of, of_type, operands_of, public
 from .arrangement import moveaxis
 from .creation import zeros_like
 from .elementwise import (_floats, abs, atan2, bitwise_invert, exp2, floor_divide, greater, isinf, isnan, less, log1p, maximum, minimum, pow, remainder,
@@ -65,7 +65,8 @@ def float_power(x, y):
 def heaviside(x, at_zero):
     """0 below 0, 1 above, and `at_zero` there."""
     x, at_zero = _floats(x, at_zero)
-    return where(isnan(x), x, where(less(x, 0), 0.0, where(greater(x, 0), 1.0, at_zero))).astype(result_type(x, at_zero))
+    wanted = result_type(x, at_zero)
+    return where(isnan(x), x, where(less(x, 0), 0.0, where(greater(x, 0), 1.0, of_type(at_zero, wanted)))).astype(wanted)
 
 
 def isneginf(x):
@@ -99,7 +100,7 @@ def isrealobj(x):
 
 def logaddexp2(x, y):
     """log2(2^x + 2^y) without overflow."""
-    x, y = operands_of(float_of(x), float_of(y))
+    x, y = _floats(x, y)
     larger = maximum(x, y)
     difference = where(isinf(larger) & call("eq", x, y), 0.0, abs(x - y))
     return larger + log1p(exp2(-difference)) * math.log2(math.e)

@@ -3,9 +3,9 @@ import builtins
 
 from .._core import Dim, Error
 from .._dtypes import is_integer, is_numpy
-from ._base import array_of, call, dtype_of, public
+from ._base import array_of, call, of_type, public
 from .arrangement import concatenate, take
-from .creation import arange, full
+from .creation import arange
 from .elementwise import floor, round
 from .reductions import max, mean, min
 from .statistics import median
@@ -37,7 +37,7 @@ def pad(x, pad_width, mode="constant", constant_values=0, stat_length=None, end_
         elif mode == "linear_ramp":
             around = [_ramp(x, axis, width, end, behind) for width, end, behind in zip((low, high), ends[axis], (False, True))]
         else:
-            around = [full((), fill).astype(x.dtype) for fill in fills[axis]]
+            around = [of_type(fill, x.dtype) for fill in fills[axis]]
         before, behind = (call("broadcast_to", each, _with_size(x, axis, width)) for each, width in zip(around, (low, high)))
         x = concatenate([before, x, behind], axis)
     return x

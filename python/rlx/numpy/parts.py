@@ -5,7 +5,7 @@ import math
 from .._array import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex
-from ._base import along, array_of, axes_of, call, place_of, public, sizes_of
+from ._base import along, array_of, axes_of, call, of_type, place_of, public, sizes_of
 from .arrangement import (_placed, argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
                           tile)  # fmt: skip
 from .creation import arange, meshgrid, ones, tril, triu, zeros
@@ -128,7 +128,7 @@ def insert(x, obj, values, axis=None):
     places = array_of(obj)
     single = places.ndim == 0
     places = [int(i) + (x.shape[0] if int(i) < 0 else 0) for i in places.reshape(-1).tolist()]
-    values = array_of(values).astype(x.dtype)
+    values = of_type(values, x.dtype)
     if single and values.ndim == x.ndim:
         places = places * values.shape[0]
     elif values.ndim == x.ndim and x.ndim > 1:
@@ -185,7 +185,7 @@ def select(conditions, choices, default=0):
 def piecewise(x, conditions, functions):
     """By the function whose condition holds, the last one elsewhere; 0 where there is none for it."""
     x = array_of(x)
-    called = [f(x) if callable(f) else f for f in functions]
+    called = [of_type(f(x) if callable(f) else f, x.dtype) for f in functions]
     otherwise = called.pop() if len(called) > len(conditions) else 0
     result = otherwise
     for condition, value in zip(conditions, called):

@@ -4,7 +4,7 @@ import math
 
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating
-from ._base import array_of, axes_of, call, float_of, place_of, public
+from ._base import array_of, axes_of, call, float_of, of_type, place_of, public
 from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
 from .creation import arange, linspace, zeros
 from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, sqrt, where
@@ -62,7 +62,7 @@ def _quantiles(x, q, axis, keepdims, method, without_nan):
     lines = sort(lines)  # NaN is the largest
     nan = isnan(lines)
     count = sum(logical_not(nan), -1, keepdims=True).astype(lines.dtype) if without_nan else float(lines.shape[-1])
-    q = float_of(q).astype(lines.dtype)
+    q = of_type(q, lines.dtype)
     results = [_quantile(lines, count + zeros([*lines.shape[:-1], 1], lines.dtype), each, method)[..., 0] for each in (q.reshape(-1) if q.ndim else [q])]
     if not without_nan:
         results = [where(any(nan, -1), math.nan, result) for result in results]
@@ -77,9 +77,13 @@ def quantile(x, q, axis=None, method="linear", keepdims=False):
     return _quantiles(x, q, axis, keepdims, method, False)
 
 
+def _share(percent):
+    return percent / 100 if isinstance(percent, (int, float)) else float_of(percent) / 100.0
+
+
 def percentile(x, q, axis=None, method="linear", keepdims=False):
     """As quantile, q in percent."""
-    return quantile(x, float_of(q) / 100.0, axis, method, keepdims)
+    return quantile(x, _share(q), axis, method, keepdims)
 
 
 def median(x, axis=None, keepdims=False):
@@ -94,7 +98,7 @@ def nanquantile(x, q, axis=None, method="linear", keepdims=False):
 
 def nanpercentile(x, q, axis=None, method="linear", keepdims=False):
     """As percentile, without NaN."""
-    return nanquantile(x, float_of(q) / 100.0, axis, method, keepdims)
+    return nanquantile(x, _share(q), axis, method, keepdims)
 
 
 def nanmedian(x, axis=None, keepdims=False):
