@@ -1,4 +1,6 @@
 """Functions by the names of jax.lax. What is not here by itself is a function of the registry of the same name: lax.sin, lax.top_k."""
+import enum
+
 from . import numpy as jnp
 from ._array import asarray, place_of
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
@@ -16,6 +18,20 @@ def __getattr__(name):
     from . import ops
 
     return getattr(ops, _SAME.get(name, name))
+
+
+class RoundingMethod(enum.IntEnum):
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x, rounding_method=RoundingMethod.AWAY_FROM_ZERO):  # noqa: A001
+    """The nearest integer: of halves the one away from 0, or as the method says the even one."""
+    x = array_of(x)
+    if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+        return call("round", x)
+    whole = call("trunc", x)
+    return where(jnp.greater_equal(jnp.abs(x - whole), 0.5), whole + jnp.sign(x), whole)
 
 
 def select(pred, on_true, on_false):

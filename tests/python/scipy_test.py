@@ -263,3 +263,9 @@ def test_names_of_lax():
     assert np.allclose(seen, np.einsum("nhwckl,klco->nhwo", windows, kernel), atol=1e-4)
     total, ys = lax.scan(lambda c, v: (c + v, c), jnp.zeros(4), x)
     assert np.allclose(total, x.sum(0), atol=1e-6) and ys.shape == (3, 4)
+
+
+def test_lax_rounds_halves_away_from_zero():  # as jax.lax.round; the even ones by name
+    x = np.float32([0.5, 1.5, 2.5, -0.5, -2.5, 0.49999997, 8388609, np.inf, -0.2])
+    assert np.array_equal(lax.round(x), [1, 2, 3, -1, -3, 0, 8388609, np.inf, 0]) and np.isnan(float(lax.round(np.float32(np.nan))))
+    assert np.array_equal(lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), np.round(x))
