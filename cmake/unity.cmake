@@ -17,7 +17,7 @@ foreach(directory backends/coreml backends/gpu backends/metal backends/opencl ba
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group_name}_${group})
   endforeach()
 endforeach()
-foreach(target rlx_command rlx_mlx)
+foreach(target rlx_command rlx_llvm rlx_mlx)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
