@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup browser build demo test deep levels lint asan tsan arm corpus site fuzz bench format clean
+.PHONY: help setup browser languages build demo test deep levels lint asan tsan arm corpus site fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -36,7 +36,10 @@ demo: setup ## build the library and the command alone, and embed a dozen senten
 browser:
 	@scripts/setup.sh browser_packages.txt || echo "test: no Chromium, and so no tests of pages" >&2
 
-test: browser build ## run all tests
+languages:
+	@scripts/setup.sh language_packages.txt || echo "test: no Rust, or no Go, and so no tests of examples in them" >&2
+
+test: browser languages build ## run all tests
 	scripts/fetch_minilm.sh build/minilm
 	RLX_MINILM=$(CURDIR)/build/minilm ctest --preset release --parallel $(JOBS)
 	@$(LIST_SKIPPED) build/release/Testing/Temporary/LastTest.log

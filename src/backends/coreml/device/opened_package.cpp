@@ -71,7 +71,7 @@ constexpr double largest_difference = 1.0 / 16;
 constexpr std::int64_t rows_tried = 32;
 
 /// (1, K) times the transpose of (N, K) in blocks.
-SavedGraph product(const std::string& type, const Array& blocks) {
+SavedGraph product_of_blocks(const std::string& type, const Array& blocks) {
   const BlockFormat& format = *find_block_format(type);
   const std::int64_t row_bytes = blocks.shape().back(), rows = std::min(rows_tried, blocks.size() / row_bytes);
   Graph graph("product of " + type);
@@ -82,7 +82,7 @@ SavedGraph product(const std::string& type, const Array& blocks) {
 
 /// Why a type cannot be used; empty: it can.
 std::string wrong_product(Library& library, const std::string& units, const std::string& type, const Array& blocks) {
-  const SavedGraph saved = product(type, blocks);
+  const SavedGraph saved = product_of_blocks(type, blocks);
   Array x(f32, static_shape(saved.graph.inputs()[0].first.type)), y(f32, static_shape(saved.graph.outputs()[0].second.type()));
   for (std::int64_t i = 0; i < x.size(); ++i) x.set_double(i, std::cos(static_cast<double>(i)));
   const Array wanted = evaluate(saved.graph, {{"x", x}, {"w", saved.weights.at("w")}})[0];
