@@ -247,7 +247,8 @@ def checkpoint(function=None, save=None, *, policy=None, static_argnums=(), prev
 
     @functools.wraps(function)
     def saved(*args, **kwargs):
-        static = {i % len(args) for i in ((static_argnums,) if isinstance(static_argnums, int) else static_argnums)}
+        numbers = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
+        static = {i % len(args) for i in numbers if -len(args) <= i < len(args)}
         leaves, tree = _trees.flatten(([arg for i, arg in enumerate(args) if i not in static], kwargs))
 
         def whole(varying, words):

@@ -188,10 +188,12 @@ def test_checkpoint_policies_say_what_is_computed_again():
 
 def test_checkpoint_takes_what_jax_takes():
     @rlx.remat(policy=rlx.checkpoint_policies.dots_saveable, static_argnums=(1,))
-    def powers(x, kind, scale=1.0):
+    def powers(x, kind="sin", scale=1.0):
         return {"y": getattr(jnp, kind)(x * scale).sum()}
 
     assert np.allclose(rlx.grad(lambda x: powers(x, "sin", scale=2.0)["y"])(X), 2 * np.cos(2 * X), rtol=1e-5)
+    for call in (lambda x: powers(x), lambda x: powers(x=x)):  # without the static argument
+        assert np.allclose(rlx.grad(lambda x: call(x)["y"])(X), np.cos(X), rtol=1e-5)
 
 
 def test_branches():
