@@ -1,4 +1,6 @@
 """x[index] and x.at[index] with what NumPy takes: integers, slices, None, ..., arrays of integers or bool."""
+import math
+
 from . import _core
 from ._array import Array, _call, asarray
 from ._core import DType, Dim, Error
@@ -142,17 +144,22 @@ def wrapped(index, size, array):
     return _call("select", _call("lt", index, 0), _call("add", index, number_of(size, index.dtype, array)), index)
 
 
+def _type_of_places(count):
+    """What holds the places of so many elements, and the one behind them."""
+    return "int32" if isinstance(count, int) and count < 2**31 else "int64"
+
+
 def _flat_position(indices, array, mode):
     """The place of an element on the joined first axes, row by row; with mode fill one behind the last where an index is outside."""
-    position, inside, count = None, None, 1
+    position, inside, count = None, None, math.prod(array.shape[: len(indices)])
     for index, size in zip(indices, array.shape):
         index = wrapped(index, size, array)
+        index = index.astype("int64") if _type_of_places(count) == "int64" else index
         number = number_of(size, index.dtype, array)
         within = _call("logical_and", _call("ge", index, 0), _call("lt", index, number))
         inside = within if inside is None else _call("logical_and", inside, within)
         index = _call("min", _call("max", index, 0), number - 1)
         position = index if position is None else _call("add", _call("mul", position, number), index)
-        count = count * size
     if mode == "fill":
         position = _call("select", inside, position, number_of(count, position.dtype, array))
     return position, count
@@ -274,7 +281,7 @@ class AtIndex:
     def _places(self, mode):
         """Where the elements lie in the array, row by row; those outside below 0 with mode fill."""
         array = self.array
-        return get(_call("reshape", _call("iota", array, [array.size], "int32"), list(array.shape)), self.index, mode)
+        return get(_call("reshape", _call("iota", array, [array.size], _type_of_places(array.size)), list(array.shape)), self.index, mode)
 
     def _scattered(self, values, kind, mode="fill", **_hints):
         from .numpy._base import of_type

@@ -193,3 +193,9 @@ def test_integers_beyond_what_a_double_holds(number):
     assert int(rlx.asarray(number)) == number
     unsigned = number % 2**64
     assert int((rlx.asarray(zeros.astype(np.uint64)) + unsigned)[0]) == unsigned
+
+
+def test_places_beyond_32_bits():
+    n = 70_000
+    taken = rlx.jit(lambda rows, i, k: rlx.numpy.broadcast_to(rows[:, None], (n, n))[i, k])  # which never is in memory
+    assert taken(np.arange(n, dtype=np.float32), np.int32([69_999, 5]), np.int32([7, -2])).tolist() == [69_999, 5]
