@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/working.h"
+#include "ops/control/registered_kernels.h"
 
 namespace rlx {
 
@@ -12,6 +13,7 @@ struct GraphCache::State {
   struct CompiledGraph {
     Graph graph;
     Executable executable;
+    std::uint64_t registrations = 0;  // when it was compiled
   };
   using Recent = std::list<CompiledGraph>;  // the one asked for last in front
 
@@ -21,9 +23,9 @@ struct GraphCache::State {
   Recent recent;
   std::unordered_multimap<std::size_t, Recent::iterator> by_hash;
 
-  const Executable* find(std::size_t hash, const Graph& graph) {
+  const Executable* find(std::size_t hash, const Graph& graph, std::uint64_t registered) {
     for (auto [it, end] = by_hash.equal_range(hash); it != end; ++it) {
-      if (!structurally_equal(it->second->graph, graph)) continue;
+      if (it->second->registrations != registered || !structurally_equal(it->second->graph, graph)) continue;
       recent.splice(recent.begin(), recent, it->second);
       return &recent.front().executable;
     }
@@ -51,15 +53,16 @@ const Session& GraphCache::session() const { return state_->session; }
 Executable GraphCache::compile(const Graph& graph) {
   const Working working;
   const std::size_t hash = structural_hash(graph);
+  const std::uint64_t registered = registrations();
   {
     const std::scoped_lock lock(state_->mutex);
-    if (const Executable* found = state_->find(hash, graph)) return *found;
+    if (const Executable* found = state_->find(hash, graph, registered)) return *found;
   }
   const Graph own = graph.snapshot();
   Executable executable = state_->session.compile(own);  // others find theirs meanwhile
   const std::scoped_lock lock(state_->mutex);
-  if (const Executable* found = state_->find(hash, graph)) return *found;
-  state_->keep(hash, {own, executable});
+  if (const Executable* found = state_->find(hash, graph, registered)) return *found;
+  state_->keep(hash, {own, executable, registered});
   return executable;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "message.h"
+#include "rlx/graph_cache.h"
 #include "rlx/host_call.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -94,6 +95,19 @@ TEST(RegisteredKernels, AreOfADeviceOrOfItsKind) {
   EXPECT_EQ(first_of(graph), 2);
 }
 
+TEST(RegisteredKernels, CountForGraphsThatACacheKnew) {
+  GraphCache cache{Session(Device::cpu())};
+  Graph graph;
+  graph.output("y", doubled({graph.input("x", {3}, f32)})[0]);
+  const auto first = [&] { return cache.compile(graph).run({{"x", three}})[0].get_double(0); };
+  EXPECT_EQ(first(), 2);
+  {
+    const Registered kernel("doubled", "cpu", sevenfold);
+    EXPECT_EQ(first(), 7);
+  }
+  EXPECT_EQ(first(), 2);
+}
+
 TEST(RegisteredKernels, AreCheckedWhereTheyAnswer) {
   Graph graph;
   graph.output("y", doubled({graph.input("x", {3}, f32)})[0]);
@@ -101,6 +115,8 @@ TEST(RegisteredKernels, AreCheckedWhereTheyAnswer) {
   EXPECT_NE(error_of([&] { first_of(graph); }).find("result 0 is i32[3] (allowed: f32[3])"), std::string::npos);
   EXPECT_EQ(error_of([] { register_kernel("scan", "cpu", sevenfold); }),
             "rlx.register_kernel: scan has parts that are graphs (allowed: other ops of `rlx ops`, and those of custom_op)");
+  EXPECT_EQ(error_of([] { register_kernel("", "cpu", sevenfold); }),
+            "rlx.register_kernel: an op without a name (allowed: those of `rlx ops` and of custom_op)");
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ using Kernels = std::map<std::string, std::shared_ptr<Registered>, std::less<>>;
 struct Registry {
   std::mutex mutex;
   std::map<std::string, Kernels, std::less<>> kernels;  // by device
+  std::uint64_t changes = 0;
 };
 
 Registry& registry() {
@@ -73,15 +74,23 @@ Graph calling(const Graph& graph, const Kernels& kernels) {
 }  // namespace
 
 void register_kernel(std::string_view op, std::string_view device, HostKernel kernel) {
+  if (op.empty()) fail("rlx.register_kernel: an op without a name (allowed: those of `rlx ops` and of custom_op)");
   const auto known = op_registry().find(op);
   if (known != op_registry().end() &&
       std::ranges::any_of(known->second->fields, [](const Field& field) { return std::holds_alternative<Region>(field.initial); }))
     fail("rlx.register_kernel: {} has parts that are graphs (allowed: other ops of `rlx ops`, and those of custom_op)", op);
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
+  ++all.changes;
   Kernels& kernels = all.kernels[std::string(device)];
   if (kernel) kernels.insert_or_assign(std::string(op), std::make_shared<Registered>(std::move(kernel)));
   else if (const auto found = kernels.find(op); found != kernels.end()) kernels.erase(found);
+}
+
+std::uint64_t registrations() {
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  return all.changes;
 }
 
 Graph with_registered_kernels(const Graph& graph, std::string_view device) {
