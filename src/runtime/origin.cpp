@@ -46,9 +46,9 @@ Origin Origins::computed(int slot, std::size_t value) {
   const auto launch = std::ranges::find_if(launches, [&](const PreparedLaunch& l) { return std::ranges::count(l.writes, value) > 0; });
   if (launch == launches.end()) return {};
   const cpu::Step& step = state_.steps[launch->step];
-  Origin origin;
+  Origin origin{state_.prepared.values[value].type.to_string() + " ", {}};  // one kernel may compute any number of elements
   if (step.launch->packed) {
-    origin.name = packing_text(*step.launch);
+    origin.name += packing_text(*step.launch);
     if (!add_read(origin, state_.slot_of(step.launch->reads[0]))) return {};
   } else if (step.launch->kind != Launch::Kind::kernel) {
     return {};

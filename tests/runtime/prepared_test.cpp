@@ -250,6 +250,22 @@ TEST(Prepared, ProgramsShareWhatTheyComputeFromTheSameParameters) {
   EXPECT_EQ(result(0), 1) << "another program's binding does not concern it";
 }
 
+/// One kernel computes both: it does not say how many there are.
+TEST(Prepared, ProgramsDoNotShareWhatHasAnotherSize) {
+  const Session session = quiet_session();
+  const Array weights = uniform(f32, {64}, -1, 1, 1);
+  std::map<std::int64_t, Executable> programs;
+  for (const std::int64_t size : {32, 64}) {
+    Graph graph;
+    graph.output("y", graph.input("x", {2, size}, f32) * exp(slice_axis(graph.param("w", {64}, f32), 0, 0, size)));
+    programs.emplace(size, session.compile(graph)).first->second.set_param("w", weights);
+  }
+  for (const auto& [size, program] : programs) {
+    const Array y = program.run({{"x", uniform(f32, {2, size}, 1, 1, 1)}}).at("y");
+    EXPECT_NEAR(y.get_double(2 * size - 1), std::exp(weights.get_double(size - 1)), 1e-6);
+  }
+}
+
 TEST(Prepared, ResultsOfAProgramAreCopiesOfThem) {
   Graph graph;
   const Value e = exp(graph.param("w", {8}, f32));
