@@ -46,9 +46,10 @@ class ThreadPool {
   /// The number under which the current thread runs its part of a loop; 0 outside of loops.
   static int worker();
 
-  /// Calls `body` with disjoint ranges that cover 0..count, at most one range per worker, each (but the last) a multiple of `grain` long.
-  /// Which worker gets which range depends on count, grain and size() only. `worker` is in 0..size() and no two bodies of one loop run
-  /// under the same number at a time, so that it can index scratch memory.
+  /// Calls `body` with disjoint ranges that cover 0..count, each (but the last) a multiple of `grain` long. Which worker gets which one
+  /// range depends on count, grain and size() only, unless another thread's loop goes on: worker 0 then gets several, and the rest is cut
+  /// for all. `worker` is in 0..size() and no two bodies of one loop run under the same number at a time, so that it can index scratch
+  /// memory.
   ///
   /// A loop of at most one grain, and a loop started inside a shared one, run inline on their caller. Shared loops of different threads
   /// take turns: who finds another at it begins alone, as worker 0, and shares what is left once the other has ended.
