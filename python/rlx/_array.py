@@ -1,9 +1,7 @@
-"""rlx.Array, and what becomes one."""
-import sys
-
+"""rlx.Array, and its elements as NumPy's."""
 from . import _core
 from ._core import DType, Error
-from ._dtypes import NUMPY_NAMES, OF_NUMPY, OF_PYTHON, PACKED, as_dtype, is_floating, is_integer, is_numpy, numpy_dtype
+from ._dtypes import NUMPY_NAMES, OF_NUMPY, PACKED, as_dtype, is_integer, is_numpy, numpy_dtype
 
 
 def _call(name, *args, **kwargs):
@@ -307,105 +305,8 @@ def from_numpy(array, copy):
     return _core.from_bytes(array.reshape(-1).view(numpy.uint8), dtype, list(shape), array)
 
 
-def asarray(value, dtype=None, copy=None, device=None) -> "Array":
-    """An array of `value`: a number, nested lists, or an array of NumPy or of any library with DLPack. Memory is shared where it can be, and
-    must not change then; with copy=True it is copied."""
-    array = _converted(value, None if dtype is None else as_dtype(dtype), bool(copy))
-    return array if dtype is None or array.dtype == as_dtype(dtype) else array.astype(dtype)
-
-
-def array(value, dtype=None, copy=True, ndmin=0) -> "Array":
-    """The same with a copy of the elements, and with axes of size 1 in front until there are `ndmin`."""
-    made = asarray(value, dtype, copy)
-    return made.reshape((1,) * (ndmin - made.ndim) + made.shape) if made.ndim < ndmin else made
-
-
-def _converted(value, dtype, copy):
-    if isinstance(value, Array):
-        return value
-    if is_numpy(value):
-        if type(value).__name__ == "MaskedArray":
-            raise Error("an array with a mask has no place here (allowed: value.filled(...), which has none)")
-        return from_numpy(sys.modules["numpy"].asarray(value), copy)
-    if type(value) in OF_PYTHON:
-        return _number(value, dtype or _usual_dtype(value))
-    if isinstance(value, (list, tuple, range)):
-        return _from_list(value, dtype)
-    if hasattr(value, "__dlpack__"):
-        return from_dlpack(value, copy)
-    if hasattr(value, "__array__"):
-        import numpy
-
-        return from_numpy(numpy.asarray(value), copy)
-    raise Error(f"a {type(value).__name__} is no array (allowed: numbers, lists, arrays of NumPy or with DLPack)")
-
-
-def _usual_dtype(value):
-    """Of a number of Python; integers that i32 has no room for have more."""
-    if type(value) is not int or -(2**31) <= value < 2**31:
-        return OF_PYTHON[type(value)]
-    return DType.i64 if value < 2**63 else DType.u64
-
-
-def _number(value, dtype):
-    import numpy
-
-    if is_integer(dtype) and isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise Error(f"{value} does not fit into {dtype}")
-    usual = numpy_dtype(PACKED.get(dtype, dtype))
-    array = from_numpy(numpy.asarray(value).astype(usual), False)
-    return _call("cast", array, dtype) if dtype in PACKED else array
-
-
-def _from_list(value, dtype):
-    import numpy
-
-    if any(isinstance(item, Array) for item in _leaves(value)):
-        return _call("stack", [_converted(item, dtype, False) for item in value])
-    array = numpy.asarray(value)
-    if dtype is None and array.dtype.name in ("float64", "int64"):  # numbers of Python: as for a single one
-        array = array.astype(numpy_dtype(OF_PYTHON[float if array.dtype.kind == "f" else int]))
-    return from_numpy(array, False)
-
-
-def _leaves(value):
-    for item in value:
-        if isinstance(item, (list, tuple)):
-            yield from _leaves(item)
-        else:
-            yield item
-
-
-def from_dlpack(value, copy=False, device=None) -> "Array":
-    """A view of an array of another library (torch, jax, cupy on the CPU), or a copy."""
-    array = _core.from_dlpack(value)
-    return _call("add", array, 0).block_until_ready() if copy else array
-
-
-def _implicit(value):
-    """What an operator or a function was given. NumPy's memory may change before the result is read, so it is copied."""
-    return asarray(value, copy=is_numpy(value))
-
-
-def _leaf(value):
-    """What a function was given; a number of Python, which np.float64 is one of, takes the type of what it meets."""
-    for number in (float, complex):
-        value = number(value) if isinstance(value, number) else value
-    made = asarray(value)
-    if type(value) in OF_PYTHON:
-        made._set_weak()
-    return made
-
-
 def place_of(axis, rank):
     """The axis counted from the front."""
     if not -rank <= axis < rank:
         raise Error(f"axis {axis} is out of range for an array of {rank} axes (allowed: {-rank}..{rank - 1})")
     return axis % rank
-
-
-def is_array(value):
-    return isinstance(value, Array)
-
-
-_core.set_hooks(Array, _implicit, _leaf, as_dtype, __file__.rpartition("_array.py")[0])

@@ -5,7 +5,8 @@ import shutil
 import subprocess
 
 from . import _core
-from ._array import Array, _implicit, place_of
+from ._array import Array, place_of
+from ._conversions import _implicit
 from ._core import Error
 from ._dtypes import as_dtype
 from ._tables import Table
@@ -39,7 +40,7 @@ class Graph(_core.Graph):
         return self._trace.value(self._add_input(name, tuple(shape), dtype, "state"))
 
     def constant(self, value, dtype=None) -> Array:
-        from ._array import asarray
+        from ._conversions import asarray
 
         return self._trace.lift(asarray(value, dtype, copy=True))
 

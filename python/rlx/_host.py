@@ -1,6 +1,7 @@
 """Functions of Python that compiled programs call, and what functions give without being computed."""
 from . import _core, _trees
-from ._array import Array, asarray, to_numpy
+from ._array import Array, to_numpy
+from ._conversions import asarray
 from ._core import Error
 from ._dtypes import as_dtype
 from ._tracing import compile_for, current_trace, flat_outputs, in_trace, leaf_of, name_of

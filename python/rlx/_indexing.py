@@ -2,7 +2,8 @@
 import math
 
 from . import _core
-from ._array import Array, _call, asarray
+from ._array import Array, _call
+from ._conversions import asarray
 from ._core import DType, Dim, Error
 from ._dtypes import is_integer
 

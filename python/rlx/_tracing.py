@@ -3,7 +3,8 @@ import contextlib
 import threading
 
 from . import _core, _trees
-from ._array import Array, _leaf
+from ._array import Array
+from ._conversions import _leaf
 
 
 def leaf_of(value):

@@ -2,7 +2,8 @@
 import enum
 
 from . import numpy as jnp
-from ._array import asarray, place_of
+from ._array import place_of
+from ._conversions import asarray
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
 from .numpy._base import array_of, call, integers_of, reduced

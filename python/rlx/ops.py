@@ -47,7 +47,7 @@ def _over_all(args, kwargs):
     """The arguments of a reduction, with all axes where none are given."""
     if (args[1] if len(args) > 1 else kwargs.get("axes")) is not None or not (args or "x" in kwargs):
         return args, kwargs
-    from ._array import asarray
+    from ._conversions import asarray
 
     x = args[0] if args else kwargs["x"]
     axes = list(range(asarray(x).ndim))

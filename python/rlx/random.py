@@ -1,5 +1,6 @@
 """Random numbers from keys: the same key gives the same numbers, on every machine."""
-from ._array import _call, asarray
+from ._array import _call
+from ._conversions import asarray
 from ._core import Error
 from ._dtypes import DType, as_dtype
 

@@ -2,7 +2,8 @@
 import math
 
 from .. import _dtypes
-from .._array import Array as ndarray, array, asarray, from_dlpack
+from .._array import Array as ndarray
+from .._conversions import array, asarray, from_dlpack
 from . import fft, linalg
 from .arrangement import *
 from .bits import *

@@ -3,7 +3,8 @@ import builtins
 import functools
 
 from .. import _core
-from .._array import Array, asarray, place_of
+from .._array import Array, place_of
+from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, is_numpy, OF_PYTHON
 

@@ -2,7 +2,7 @@
 import builtins
 import math
 
-from .._array import asarray
+from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import number_of, widened, wrapped

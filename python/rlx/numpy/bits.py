@@ -1,7 +1,7 @@
 """Bits of integers, and parts of floats."""
 import math
 
-from .._array import asarray
+from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_integer
 from ._base import along, array_of, call, float_of, public

@@ -2,7 +2,8 @@
 import builtins
 import math
 
-from .._array import Array, asarray
+from .._array import Array
+from .._conversions import asarray
 from .._core import Dim, DType, Error
 from .._dtypes import as_dtype
 from ._base import array_of, call, dtype_of, near, public, sizes_of

@@ -1,5 +1,5 @@
 """Functions of each element; operands broadcast."""
-from .._array import asarray
+from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, OF_PYTHON
 from . import _complex

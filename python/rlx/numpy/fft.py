@@ -1,7 +1,7 @@
 """Discrete Fourier transforms. `n` cuts or fills an axis with zeros first; `norm` is backward, ortho or forward: where it is divided."""
 import math
 
-from .. import _array
+from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex
 from ._base import call, float_of, place_of, public, sizes_of
@@ -147,7 +147,7 @@ def rfftfreq(n, d=1.0, dtype=None, device=None):
 
 
 def _shifted(x, axes, sign):
-    x = _array.asarray(x)
+    x = asarray(x)
     axes = list(range(x.ndim)) if axes is None else sizes_of(axes)
     return roll(x, [x.shape[axis] // 2 if sign > 0 else -(x.shape[axis] // 2) for axis in axes], axes)
 

@@ -1,5 +1,5 @@
 """What NumPy reads and writes: files of arrays, bytes, text."""
-from .._array import asarray
+from .._conversions import asarray
 from ._base import array_of, public
 
 

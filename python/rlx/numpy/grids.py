@@ -1,5 +1,6 @@
 """Positions and vectors written as slices: mgrid, ogrid, r_, c_, s_."""
-from .._array import Array, asarray
+from .._array import Array
+from .._conversions import asarray
 from ._base import array_of
 from .arrangement import broadcast_to, concatenate, reshape, stack
 from .creation import arange, linspace, meshgrid

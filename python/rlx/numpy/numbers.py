@@ -1,7 +1,8 @@
 """More functions of each element, made of those of elementwise."""
 import math
 
-from .._array import Array, asarray
+from .._array import Array
+from .._conversions import asarray
 from .._dtypes import is_complex
 from ._base import array_of, call, float_of, integers_of, of_type, operands_of, public
 from .arrangement import moveaxis

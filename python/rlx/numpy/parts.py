@@ -2,7 +2,7 @@
 import builtins
 import math
 
-from .._array import asarray
+from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex
 from ._base import along, array_of, axes_of, call, of_type, place_of, public, sizes_of

@@ -1,7 +1,7 @@
 """Reductions over axes, by default all, and running sums."""
 import builtins
 
-from .._array import asarray
+from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_floating, numpy_dtype, OF_PYTHON
 from ._base import along, array_of, axes_of, call, chosen, float_of, place_of, public, reduced, truth_of, written

@@ -1,7 +1,7 @@
 """Different elements. How many there are depends on the elements: arrays must be known."""
 import collections
 
-from .._array import asarray
+from .._conversions import asarray
 from ._base import array_of, public
 from .elementwise import equal
 from .reductions import any

@@ -1,7 +1,8 @@
 """Element types of arrays and numbers."""
 import builtins
 
-from .._array import Array, asarray
+from .._array import Array
+from .._conversions import asarray
 from .._dtypes import as_dtype, is_numpy, NUMPY_NAMES, OF_PYTHON
 from ._base import array_of, call, number_of, operands_of, public
 
