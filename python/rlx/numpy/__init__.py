@@ -18,6 +18,7 @@ from .numbers import *
 from .padding import *
 from .parts import *
 from .polynomials import *
+from .positions import *
 from .products import *
 from .reductions import *
 from .sets import *

@@ -1,18 +1,15 @@
-"""More of shapes, parts and positions, made of those of arrangement."""
+"""More of shapes and parts, made of those of arrangement."""
 import builtins
 import math
 
 from .._conversions import asarray
-from .._core import DType, Error
+from .._core import DType
 from .._dtypes import is_complex
 from ._base import along, array_of, axes_of, call, of_type, place_of, public, sizes_of
-from .arrangement import (_placed, argsort, atleast_1d, broadcast_arrays, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, stack, swapaxes, take,
-                          tile)  # fmt: skip
-from .creation import arange, meshgrid, ones, tril, triu, zeros
-from .elementwise import clip, remainder, where
+from .arrangement import argsort, atleast_1d, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, swapaxes, take, tile
+from .creation import zeros
 from .products import matmul, tensordot
 from .reductions import diff
-from .types import astype
 
 
 def append(x, values, axis=None):
@@ -142,153 +139,6 @@ def insert(x, obj, values, axis=None):
     return moveaxis(concatenate([*parts, x[begin:]], 0), 0, axis)
 
 
-def compress(condition, x, axis=None):
-    """The slices where the condition, which must be known, holds."""
-    (x, axis), condition = along(x, axis), array_of(condition)
-    if condition.ndim != 1:
-        raise Error(f"compress: a condition of {condition._type_text()} (allowed: one axis)")
-    return take(x, nonzero(condition)[0], axis)
-
-
-def extract(condition, x):
-    """The elements where the condition, which must be known, holds."""
-    return compress(ravel(condition), ravel(x))
-
-
-def argwhere(x, size=None, fill_value=0):
-    """The positions of the elements that are not 0, one row for each; as nonzero."""
-    x = array_of(x)
-    return stack(nonzero(atleast_1d(x), size, fill_value), 1)[:, : x.ndim]
-
-
-def flatnonzero(x, size=None, fill_value=0):
-    return nonzero(ravel(x), size, fill_value)[0]
-
-
-def choose(a, choices, mode="clip"):
-    """Of each place the element of the array that a names. Numbers outside are the nearest inside, or with mode wrap begin anew."""
-    if mode not in ("clip", "wrap"):
-        raise Error(f"choose: mode {mode!r} (allowed: clip, wrap)")
-    a = remainder(a, len(choices)) if mode == "wrap" else clip(a, 0, len(choices) - 1)
-    a, *choices = broadcast_arrays(a, *choices)
-    return call("take_along_axis", stack(choices), a[None].astype("int32"), 0)[0]
-
-
-def select(conditions, choices, default=0):
-    """Of each place the element of the first choice whose condition holds."""
-    result = default
-    for condition, choice in reversed(list(zip(conditions, choices))):
-        result = where(condition, choice, result)
-    return result
-
-
-def piecewise(x, conditions, functions):
-    """By the function whose condition holds, the last one elsewhere; 0 where there is none for it."""
-    x = array_of(x)
-    called = [of_type(f(x) if callable(f) else f, x.dtype) for f in functions]
-    otherwise = called.pop() if len(called) > len(conditions) else 0
-    result = otherwise
-    for condition, value in zip(conditions, called):
-        result = where(condition, value, result)
-    return astype(result, x.dtype)
-
-
-def indices(dimensions, dtype="int32", sparse=False):
-    """The position of each element along each axis."""
-    grids = meshgrid(*[arange(n, dtype=dtype) for n in dimensions], indexing="ij")
-    if not sparse:
-        return stack(grids) if grids else zeros((0,), dtype)
-    return tuple(reshape(arange(n, dtype=dtype), [-1 if i == k else 1 for i in range(len(dimensions))]) for k, n in enumerate(dimensions))
-
-
-def ix_(*xs):
-    """Vectors, each along an axis of its own; of bool the positions of what is true."""
-    xs = [nonzero(x)[0] if array_of(x).dtype == DType["bool"] else x for x in xs]
-    return tuple(reshape(x, [-1 if i == k else 1 for i in range(len(xs))]) for k, x in enumerate(xs))
-
-
-def diag_indices(n, ndim=2):
-    return (arange(n),) * ndim
-
-
-def diag_indices_from(x):
-    return diag_indices(array_of(x).shape[0], array_of(x).ndim)
-
-
-def tril_indices(n, k=0, m=None):
-    return nonzero(tril(ones((n, n if m is None else m)), k))
-
-
-def triu_indices(n, k=0, m=None):
-    return nonzero(triu(ones((n, n if m is None else m)), k))
-
-
-def tril_indices_from(x, k=0):
-    return tril_indices(array_of(x).shape[-2], k, array_of(x).shape[-1])
-
-
-def triu_indices_from(x, k=0):
-    return triu_indices(array_of(x).shape[-2], k, array_of(x).shape[-1])
-
-
-def _faster_last(shape, order):
-    """The axes from the one that runs slowest to the one that runs fastest."""
-    if order not in ("C", "F"):
-        raise Error(f"the order of a flat array is {order!r} (allowed: C, F)")
-    return list(range(len(shape))) if order == "C" else list(reversed(range(len(shape))))
-
-
-def unravel_index(positions, shape, order="C"):
-    """The index on each axis of positions in the flat array; of positions outside that of the nearest inside, as in jax.numpy."""
-    shape = sizes_of(shape)
-    count, result = math.prod(shape), [None] * len(shape)
-    positions = clip(positions, -count, count - 1)
-    for axis in reversed(_faster_last(shape, order)):
-        result[axis] = positions % shape[axis]
-        positions = positions // shape[axis]
-    return tuple(result)
-
-
-def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
-    """The positions in the flat array of indices on each axis. Those outside are errors where they are known, or with `mode`, one for all axes
-    or one for each, wrap or clip."""
-    position = 0
-    modes = [mode] * len(dims) if isinstance(mode, str) else mode
-    for axis in _faster_last(dims, order):
-        position = _index_inside(array_of(multi_index[axis]), axis, dims[axis], modes[axis]) + position * dims[axis]
-    return position
-
-
-def _index_inside(index, axis, size, mode):
-    if mode not in ("raise", "wrap", "clip"):
-        raise Error(f"ravel_multi_index: mode {mode!r} (allowed: raise, wrap, clip)")
-    if mode == "wrap":
-        return remainder(index, size)
-    if mode == "clip":
-        return clip(index, 0, size - 1)
-    if not index._is_traced and (outside := [i for i in ravel(index).tolist() if not 0 <= i < size]):
-        raise Error(f"ravel_multi_index: index {outside[0]} on axis {axis} (allowed: 0..{size - 1})")
-    return index
-
-
-def put_along_axis(x, indices, values, axis):  # noqa: A002
-    """With `values` at one place of each line along an axis; a new array."""
-    x, indices = array_of(x), array_of(indices)
-    axis %= x.ndim
-    shape = [indices.shape[i] if i == axis else x.shape[i] for i in range(x.ndim)]
-    grid = meshgrid(*[arange(n) for n in shape], indexing="ij")
-    places = [indices + zeros(shape, indices.dtype) if i == axis else grid[i] for i in range(x.ndim)]
-    return x.at[tuple(places)].set(values)
-
-
-def fill_diagonal(x, value, inplace=False):
-    """With `value` on the diagonal; a new array."""
-    if inplace:
-        raise Error("fill_diagonal: arrays do not change (allowed: inplace=False)")
-    x = array_of(x)
-    return x.at[diag_indices(builtins.min(x.shape), x.ndim)].set(value)
-
-
 def diagflat(x, k=0):
     """A matrix with the elements on its diagonal."""
     from .arrangement import diag
@@ -384,26 +234,6 @@ def apply_over_axes(function, x, axes):
     return x
 
 
-def mask_indices(n, mask_func, k=0, size=None):
-    """The positions in an (n, n) matrix that mask_func, such as triu, leaves."""
-    return nonzero(mask_func(ones((n, n), "int32"), k), size)
-
-
-def place(x, mask, vals, inplace=False):
-    """With the elements where the mask, which must be known, holds replaced by vals, again and again; a new array."""
-    return put(x, flatnonzero(mask), vals, inplace=inplace)
-
-
-def put(x, ind, v, mode=None, inplace=False):  # noqa: A002
-    """With the elements at places of the flat array replaced by v, again and again; a new array."""
-    if inplace:
-        raise Error("put: arrays do not change (allowed: inplace=False)")
-    x, ind = array_of(x), ravel(ind)
-    if mode is not None:
-        ind = _placed(ind, x.size, mode, x)
-    return reshape(ravel(x).at[ind].set(resize(v, ind.shape)), list(x.shape))
-
-
 def apply_along_axis(function, axis, x, *args, **kwargs):
     """The function of each line along an axis."""
     from .._transforms import vmap
@@ -415,11 +245,6 @@ def apply_along_axis(function, axis, x, *args, **kwargs):
     result = called(x)
     extra = result.ndim - (x.ndim - 1)
     return moveaxis(result, list(range(x.ndim - 1, result.ndim)), [place_of(axis, x.ndim) + i for i in range(extra)]) if extra else result
-
-
-def fromfunction(function, shape, dtype="float32"):
-    """What the function gives for the positions of all elements."""
-    return function(*indices(shape, dtype))
 
 
 __all__ = public(globals())
