@@ -1,7 +1,6 @@
 #include "text/tokenizer/files/tokenizer_files.h"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <optional>
 #include <unordered_set>
@@ -14,49 +13,16 @@
 #include "rlx/error.h"
 #include "text/tokenizer/files/gguf_patterns.h"
 #include "text/tokenizer/files/gguf_tokenizer.h"
+#include "text/tokenizer/files/gguf_tokens.h"
 #include "text/tokenizer/files/sentencepiece.h"
+#include "text/tokenizer/files/sentencepiece_writer.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace rlx {
 namespace {
 
-using Kind = SentencePieces::Type;
+using Kind = GgufTokens::Kind;
 constexpr std::string_view word_start = "\u2581";
-
-/// Tokens, kinds and flags of a vocabulary.
-class GgufTokens {
- public:
-  explicit GgufTokens(const GgufFile& file) : file_(file), tokens_(file.value("tokenizer.ggml.tokens").strings()) {
-    kinds_.assign(tokens_.size(), Kind::normal);
-    const GgufValue* types = file.find_value("tokenizer.ggml.token_type");
-    const std::vector<std::int64_t> given = types ? types->integers(0, 6) : std::vector<std::int64_t>();
-    for (std::size_t id = 0; id < given.size() && id < kinds_.size(); ++id)
-      if (given[id] != 0) kinds_[id] = static_cast<Kind>(given[id]);
-  }
-
-  const GgufFile& file() const { return file_; }
-  std::size_t size() const { return tokens_.size(); }
-  std::string_view token(std::size_t id) const { return tokens_[id]; }
-  Kind kind(std::size_t id) const { return kinds_[id]; }
-  bool is_added(std::size_t id) const {
-    return kinds_[id] == Kind::control || kinds_[id] == Kind::user_defined || kinds_[id] == Kind::unknown;
-  }
-  bool flag(std::string_view key, bool otherwise) const {
-    const GgufValue* value = file_.find_value(fmt::format("tokenizer.ggml.{}", key));
-    return value ? value->boolean() : otherwise;
-  }
-  /// The id of a role such as bos.
-  std::optional<std::size_t> id(std::string_view role) const {
-    const GgufValue* value = file_.find_value(fmt::format("tokenizer.ggml.{}_token_id", role));
-    if (!value) return std::nullopt;
-    return static_cast<std::size_t>(value->integer(0, static_cast<std::int64_t>(size()) - 1));
-  }
-
- private:
-  const GgufFile& file_;
-  std::vector<std::string_view> tokens_;
-  std::vector<Kind> kinds_;
-};
 
 json::Value added_token(const GgufTokens& tokens, std::size_t id) {
   return {{"id", id},
@@ -258,58 +224,6 @@ json::Value pieces_json(const GgufTokens& tokens) {
             {"byte_fallback", true},
             {"vocab", vocabulary_json(tokens, [&](std::size_t id) { return std::string(tokens.token(id)); })},
             {"merges", piece_merges(tokens)}}}};
-}
-
-/// A protocol buffer, field by field.
-class ProtobufWriter {
- public:
-  void integer(int field, std::uint64_t value) { key(field, 0), varint(value); }
-  void number(int field, float value) {
-    key(field, 5);
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    for (unsigned shift = 0; shift < 32; shift += 8) text_.push_back(static_cast<char>(bits >> shift & 0xFF));
-  }
-  void bytes(int field, std::string_view value) { key(field, 2), varint(value.size()), text_ += value; }
-  const std::string& text() const { return text_; }
-
- private:
-  void key(int field, unsigned wire) { varint(static_cast<unsigned>(field) << 3 | wire); }
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) text_.push_back(static_cast<char>(value | 0x80));
-    text_.push_back(static_cast<char>(value));
-  }
-
-  std::string text_;
-};
-
-std::string sentencepiece_model(const GgufTokens& tokens, bool unigram) {
-  const GgufFile& file = tokens.file();
-  const std::vector<double> scores = file.value("tokenizer.ggml.scores").numbers();
-  ProtobufWriter model, training, rules;
-  bool bytes = false;
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    ProtobufWriter piece;
-    piece.bytes(1, tokens.token(id));
-    piece.number(2, id < scores.size() ? static_cast<float>(scores[id]) : 0);
-    piece.integer(3, static_cast<std::uint64_t>(tokens.kind(id)));
-    bytes = bytes || tokens.kind(id) == Kind::byte;
-    model.bytes(1, piece.text());
-  }
-  training.integer(3, unigram ? 1 : 2);
-  training.integer(35, bytes);
-  constexpr std::pair<int, std::string_view> roles[] = {{40, "unknown"}, {41, "bos"}, {42, "eos"}, {43, "padding"}};
-  for (const auto& [field, role] : roles) {  // -1 is ten bytes of sign
-    const auto id = tokens.id(role);
-    training.integer(field, id ? *id : ~std::uint64_t{0});
-  }
-  model.bytes(2, training.text());
-  if (const GgufValue* map = file.find_value("tokenizer.ggml.precompiled_charsmap"))
-    rules.bytes(2, {reinterpret_cast<const char*>(map->bytes().data()), map->bytes().size()});
-  rules.integer(3, tokens.flag("add_space_prefix", true));
-  rules.integer(4, tokens.flag("remove_extra_whitespaces", unigram));
-  rules.integer(5, 1);
-  model.bytes(3, rules.text());
-  return model.text();
 }
 
 /// Whether texts get a token on both sides, as of encoders.
