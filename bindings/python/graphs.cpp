@@ -168,14 +168,7 @@ void bind_executables(nb::module_& m) {
         "alone.");
 }
 
-}  // namespace
-
-void save_program(const Executable& executable, const std::filesystem::path& path, bool weights) {
-  const Released released;
-  ProgramFile::save(path, std::span(&executable, 1), {}, weights ? ProgramFile::Weights::inside : ProgramFile::Weights::outside);
-}
-
-void bind_graphs(nb::module_& m) {
+void bind_graph(nb::module_& m) {
   nb::class_<Value>(m, "Value", "A value of a graph, for Trace.value.");
   nb::class_<Graph>(m, "Graph", "A tensor program with named inputs and outputs.")
       .def(nb::init<const Graph&>())
@@ -203,6 +196,10 @@ void bind_graphs(nb::module_& m) {
   m.def(
       "parse_graph", [](const std::string& text, const std::string& what) { return parse_graph(text, what); }, nb::arg("text"),
       nb::arg("what") = "graph", "The graph that a text describes.");
+}
+
+/// Graphs and arrays in safetensors files.
+void bind_files(nb::module_& m) {
   m.def(
       "load_graph",
       [](const std::filesystem::path& path) {
@@ -220,6 +217,9 @@ void bind_graphs(nb::module_& m) {
   m.def(
       "save_safetensors", [](const std::filesystem::path& path, const Named& arrays) { save_safetensors(path, arrays_of(arrays)); },
       nb::arg("path"), nb::arg("arrays"), "Writes arrays by name to a file.");
+}
+
+void bind_sessions(nb::module_& m) {
   nb::class_<Session>(m, "Session", "A device with its threads and its compiler.")
       .def("__init__", &make_session, nb::arg("threads") = 0, nb::arg("precision") = "f32", nb::arg("claims") = true,
            nb::arg("fuse") = true, nb::arg("check_indices") = false, nb::arg("cache_folder") = nb::none(), nb::arg("cpu_level") = "",
@@ -238,6 +238,19 @@ void bind_graphs(nb::module_& m) {
         return described;
       },
       "The devices of this machine: what each is, by its name.");
+}
+
+}  // namespace
+
+void save_program(const Executable& executable, const std::filesystem::path& path, bool weights) {
+  const Released released;
+  ProgramFile::save(path, std::span(&executable, 1), {}, weights ? ProgramFile::Weights::inside : ProgramFile::Weights::outside);
+}
+
+void bind_graphs(nb::module_& m) {
+  bind_graph(m);
+  bind_files(m);
+  bind_sessions(m);
   bind_executables(m);
   bind_graph_transforms(m);
 }
