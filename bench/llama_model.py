@@ -75,7 +75,7 @@ def kind_of(name, mix, layer, layers):
     return types.Q6_K if name == "output" or (name in ("attn_v", "ffn_down", "ffn_down_exps") and more) else types.Q4_K
 
 
-def main():
+def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out")
     parser.add_argument("--type", default="Q4_0", choices=["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K_M"])
@@ -89,9 +89,10 @@ def main():
     parser.add_argument("--gain", type=float, default=1)
     parser.add_argument("--experts", type=int, default=0, help="of each layer; --ffn is the width of one")
     parser.add_argument("--chosen", type=int, default=2, help="experts that a token takes")
-    args = parser.parse_args()
-    rng = np.random.default_rng(7)
-    writer = gguf.GGUFWriter(args.out, "llama")
+    return parser.parse_args()
+
+
+def add_keys(writer, args):
     writer.add_name(f"random {args.type}")
     writer.add_context_length(args.context)
     writer.add_embedding_length(args.width)
@@ -105,6 +106,9 @@ def main():
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(args.width // args.heads)
     writer.add_vocab_size(args.vocab)
+
+
+def add_vocabulary(writer, args):
     writer.add_tokenizer_model("llama")
     pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
     kinds = [2, 3, 3] + [6] * 256
@@ -116,20 +120,30 @@ def main():
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
 
+
+def matrices_of(args):
+    """Of each the full name, that within its layer, the layer, rows and columns."""
     head = args.width // args.heads * args.kv_heads
     exps = "_exps" if args.experts else ""
     matrices = [("attn_q", args.width, args.width), ("attn_k", head, args.width), ("attn_v", head, args.width),
                 ("attn_output", args.width, args.width), ("ffn_gate" + exps, args.ffn, args.width),
                 ("ffn_up" + exps, args.ffn, args.width), ("ffn_down" + exps, args.width, args.ffn)]
-    todo = [("token_embd", "token_embd", None, args.vocab, args.width), ("output", "output", None, args.vocab, args.width)]
+    every = [("token_embd", "token_embd", None, args.vocab, args.width), ("output", "output", None, args.vocab, args.width)]
     for layer in range(args.layers):
-        todo += [(f"blk.{layer}.{name}", name, layer, rows, columns) for name, rows, columns in matrices]
-    for full, name, layer, rows, columns in todo:
+        every += [(f"blk.{layer}.{name}", name, layer, rows, columns) for name, rows, columns in matrices]
+    return every
+
+
+def add_matrices(writer, rng, args):
+    for full, name, layer, rows, columns in matrices_of(args):
         kind = kind_of(name, args.type, layer, args.layers)
         plain = kind in (gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16)
         mixed = args.experts if name.endswith("_exps") else 1
         blocks = blocks_of(rng, kind, mixed * rows, columns, args.gain)
         writer.add_tensor(full + ".weight", blocks.reshape(mixed, rows, -1) if mixed > 1 else blocks, raw_dtype=None if plain else kind)
+
+
+def add_routers_and_norms(writer, rng, args):
     for layer in range(args.layers):
         if args.experts:
             router = blocks_of(rng, gguf.GGMLQuantizationType.F32, args.experts, args.width, args.gain)
@@ -137,6 +151,16 @@ def main():
         for name in ("attn_norm", "ffn_norm"):
             writer.add_tensor(f"blk.{layer}.{name}.weight", np.ones(args.width, dtype=np.float32))
     writer.add_tensor("output_norm.weight", np.ones(args.width, dtype=np.float32))
+
+
+def main():
+    args = options()
+    rng = np.random.default_rng(7)
+    writer = gguf.GGUFWriter(args.out, "llama")
+    add_keys(writer, args)
+    add_vocabulary(writer, args)
+    add_matrices(writer, rng, args)
+    add_routers_and_norms(writer, rng, args)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
