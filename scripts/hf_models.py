@@ -34,7 +34,7 @@ YARN = dict(
     mscale_all_dim=1.0
 )
 
-MODELS = {
+DENSE_MODELS = {
     "gpt_neox": tf.GPTNeoXConfig(**SIZES, intermediate_size=48, rotary_pct=0.25, use_parallel_residual=True),
     "gpt_neox-serial": tf.GPTNeoXConfig(**SIZES, intermediate_size=48, rotary_pct=0.5, use_parallel_residual=False),
     "falcon": tf.FalconConfig(**SIZES, ffn_hidden_size=48, multi_query=True, new_decoder_architecture=False, parallel_attn=True),
@@ -48,18 +48,33 @@ MODELS = {
     "stablelm-norms": tf.StableLmConfig(**GROUPED, qk_layernorm=True, use_parallel_residual=True),
     "phi-norms": tf.PhiConfig(**GROUPED, qk_layernorm=True),
     "cohere-norms": tf.CohereConfig(**GROUPED, use_qk_norm=True),
+    "phi": tf.PhiConfig(**GROUPED, partial_rotary_factor=0.5),
+    "cohere": tf.CohereConfig(**GROUPED, logit_scale=0.25),
+    "gemma": tf.GemmaConfig(**GROUPED, head_dim=8),
+    "arcee": tf.ArceeConfig(**GROUPED),
+    "smollm3": tf.SmolLM3Config(**{**GROUPED, "num_hidden_layers": 4}, no_rope_layer_interval=4),
+    "phi4": tf.Phi3Config(
+        **GROUPED, tie_word_embeddings=True, original_max_position_embeddings=16, sliding_window=None,
+        rope_parameters=dict(
+            rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75, original_max_position_embeddings=16,
+            short_factor=[1.0, 1.1, 1.3], long_factor=[1.0, 2.5, 4.0]
+        )
+    ),
+    "olmo3": tf.Olmo3Config(
+        **GROUPED, sliding_window=5, layer_types=["sliding_attention", "full_attention"],
+    ),
+}
+
+EXPERT_MODELS = {
     "qwen3_moe-local": tf.Qwen3MoeConfig(
         **GROUPED, head_dim=8, moe_intermediate_size=16, num_local_experts=4, num_experts_per_tok=2, mlp_only_layers=[1]
     ),
-    "phi": tf.PhiConfig(**GROUPED, partial_rotary_factor=0.5),
-    "cohere": tf.CohereConfig(**GROUPED, logit_scale=0.25),
     "qwen2_moe": tf.Qwen2MoeConfig(
         **GROUPED, moe_intermediate_size=16, shared_expert_intermediate_size=24, num_experts=4, num_experts_per_tok=2, mlp_only_layers=[0]
     ),
     "qwen3_moe": tf.Qwen3MoeConfig(
         **GROUPED, head_dim=8, moe_intermediate_size=16, num_experts=4, num_experts_per_tok=2, norm_topk_prob=True
     ),
-    "gemma": tf.GemmaConfig(**GROUPED, head_dim=8),
     "deepseek_v3": tf.DeepseekV3Config(
         **{**LATENT, "num_hidden_layers": 3}, q_lora_rank=12, n_shared_experts=1, n_group=4, topk_group=2, first_k_dense_replace=1,
         routed_scaling_factor=2.5, rope_parameters=YARN
@@ -71,7 +86,6 @@ MODELS = {
     "deepseek_v2-greedy": tf.DeepseekV2Config(
         **LATENT, q_lora_rank=12, n_shared_experts=1, topk_method="greedy", rope_parameters=dict(YARN, mscale=0.7)
     ),
-    "arcee": tf.ArceeConfig(**GROUPED),
     "deepseek_v2-normalized": tf.DeepseekV2Config(
         **SMALL_LATENT, topk_method="greedy", scoring_func="softmax", norm_topk_prob=True, routed_scaling_factor=2.5
     ),
@@ -79,31 +93,13 @@ MODELS = {
         **SMALL_LATENT, n_group=4, topk_group=2, topk_method="noaux_tc", scoring_func="sigmoid", norm_topk_prob=True, routed_scaling_factor=2.5
     ),
     "deepseek_v3-plain": tf.DeepseekV3Config(**SMALL_LATENT, n_group=1, topk_group=1, norm_topk_prob=False, routed_scaling_factor=1.5),
-    "smollm3": tf.SmolLM3Config(**{**GROUPED, "num_hidden_layers": 4}, no_rope_layer_interval=4),
-    "phi4": tf.Phi3Config(
-        **GROUPED, tie_word_embeddings=True, original_max_position_embeddings=16, sliding_window=None,
-        rope_parameters=dict(
-            rope_type="longrope", rope_theta=10000.0, partial_rotary_factor=0.75, original_max_position_embeddings=16,
-            short_factor=[1.0, 1.1, 1.3], long_factor=[1.0, 2.5, 4.0]
-        )
-    ),
+}
+
+# With states or convolutions in some layers or in all.
+RECURRENT_MODELS = {
     "qwen3_5": tf.Qwen3_5TextConfig(
         **GROUPED, head_dim=16, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4,
         layer_types=["linear_attention", "full_attention"]
-    ),
-    "olmo3": tf.Olmo3Config(
-        **GROUPED, sliding_window=5, layer_types=["sliding_attention", "full_attention"],
-    ),
-    "gemma3-vision": tf.Gemma3Config(
-        text_config=dict(GROUPED, head_dim=8, query_pre_attn_scalar=8, sliding_window=5, layer_types=["sliding_attention", "full_attention"]),
-        vision_config=VISION, mm_tokens_per_image=1
-    ),
-    "qwen3_5-vision": tf.Qwen3_5Config(
-        text_config=dict(
-            GROUPED, head_dim=16, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4,
-            layer_types=["linear_attention", "full_attention"]
-        ),
-        vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=1, patch_size=2, out_hidden_size=32, num_position_embeddings=4)
     ),
     "lfm2": tf.Lfm2Config(**HYBRID, block_multiple_of=16, layer_types=["conv", "full_attention", "conv"]),
     "lfm2_moe": tf.Lfm2MoeConfig(
@@ -122,6 +118,23 @@ MODELS = {
         expert_layer_offset=2, mamba_d_state=8, mamba_dt_rank=4
     ),
 }
+
+# Of which we read the part for texts.
+VISION_MODELS = {
+    "gemma3-vision": tf.Gemma3Config(
+        text_config=dict(GROUPED, head_dim=8, query_pre_attn_scalar=8, sliding_window=5, layer_types=["sliding_attention", "full_attention"]),
+        vision_config=VISION, mm_tokens_per_image=1
+    ),
+    "qwen3_5-vision": tf.Qwen3_5Config(
+        text_config=dict(
+            GROUPED, head_dim=16, linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4,
+            layer_types=["linear_attention", "full_attention"]
+        ),
+        vision_config=dict(depth=1, hidden_size=8, intermediate_size=8, num_heads=1, patch_size=2, out_hidden_size=32, num_position_embeddings=4)
+    ),
+}
+
+MODELS = DENSE_MODELS | EXPERT_MODELS | RECURRENT_MODELS | VISION_MODELS
 
 # What GGUF files cannot say: tests/fixtures/hf_options.
 OPTIONS = {
