@@ -89,67 +89,85 @@ void export_for_web(const ExportOptions& options) {
   export_web(options.out, saved);
 }
 
+void add_paths(CLI::App& command, ExportOptions& options) {
+  command
+      .add_option("--target", options.target,
+                  "coreml: a package for macOS 14, iOS 17 and newer, or what --minimum-target says; web: a folder for browsers with WebGPU")
+      ->required()
+      ->type_name("TARGET")
+      ->check(CLI::IsMember(std::vector<std::string>{"coreml", "web"}));
+  command
+      .add_option(
+          "graph", options.graph,
+          "File with a graph in text form, or a graph file; a folder or GGUF file of a language model or an encoder; - reads standard "
+          "input")
+      ->required()
+      ->type_name("GRAPH|MODEL");
+  command.add_option("out", options.out, "Folder to write, for CoreML as a rule NAME.mlpackage; it must not exist")
+      ->required()
+      ->type_name("OUT");
+  command.add_option("--param", options.params, "Values of parameters: NAME=FILE.npy, NAME=FILE.safetensors or FILE.safetensors")
+      ->type_name("VALUES");
+}
+
+/// Of the package for CoreML.
+void add_coreml_options(CLI::App& command, ExportOptions& options) {
+  command
+      .add_option(
+          "--size", options.sizes,
+          "coreml: size of a symbol, or all that a run may choose from, in the same order for each: NAME=SIZE/SIZE/... Other symbols "
+          "stay open up to their bounds")
+      ->type_name("NAME=SIZE");
+  command
+      .add_option("--function", options.functions,
+                  "One of several functions that share the weights, with its sizes; the first is the default. Of a language model without "
+                  "sizes: prompt:S=64 and token:S=1, with R=1")
+      ->type_name("NAME:SYMBOL=SIZE,...");
+  command
+      .add_option("--minimum-target", options.coreml.minimum_target, "iOS 16, 17, 18 or 26, and what came with it; 17, or 18 if need be")
+      ->type_name("VERSION")
+      ->check(CLI::IsMember(std::vector<int>{16, 17, 18, 26}));
+  const std::map<std::string, Precision> precisions{{"f32", Precision::f32}, {"f16", Precision::f16}, {"int8", Precision::int8}};
+  command
+      .add_option("--precision", options.coreml.precision, "Of products, convolutions and decoded weights: f32, f16, or int8 of products")
+      ->transform(CLI::CheckedTransformer(precisions).description(""))
+      ->type_name("PRECISION");
+  command
+      .add_option("--calibration", options.calibration,
+                  "Ranges for --precision int8, as rlx calibrate writes them; else a run finds its own")
+      ->type_name("FILE");
+  command.add_flag("--philox", options.coreml.computes_random_bits,
+                   "coreml: random bits are computed, the same as everywhere; else they are inputs random_bits_0 and so on");
+}
+
+/// Of language models and encoders.
+void add_model_options(CLI::App& command, ExportOptions& options) {
+  command.add_option("--context", options.context, "Tokens that the caches of a language model hold: 2048, or 1024 for the web")
+      ->check(CLI::PositiveNumber)
+      ->type_name("TOKENS");
+  command.add_option("--chunk", options.chunk, "coreml: most tokens of a run of a language model, which bounds S; 64")
+      ->check(CLI::PositiveNumber)
+      ->type_name("TOKENS");
+  add_pooling(command, options.pooling);
+}
+
+/// What Xcode shows.
+void add_description(CLI::App& command, ExportOptions& options) {
+  command.add_option("--description", options.coreml.description, "What Xcode shows of the model, as it does of the next three");
+  command.add_option("--model-version", options.coreml.version, "");
+  command.add_option("--author", options.coreml.author, "");
+  command.add_option("--license", options.coreml.license, "");
+}
+
 }  // namespace
 
 void add_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app.add_subcommand("export", "Write a graph as a program of another system");
-  command
-      ->add_option(
-          "--target", options->target,
-          "coreml: a package for macOS 14, iOS 17 and newer, or what --minimum-target says; web: a folder for browsers with WebGPU")
-      ->required()
-      ->type_name("TARGET")
-      ->check(CLI::IsMember(std::vector<std::string>{"coreml", "web"}));
-  command
-      ->add_option(
-          "graph", options->graph,
-          "File with a graph in text form, or a graph file; a folder or GGUF file of a language model or an encoder; - reads standard "
-          "input")
-      ->required()
-      ->type_name("GRAPH|MODEL");
-  command->add_option("out", options->out, "Folder to write, for CoreML as a rule NAME.mlpackage; it must not exist")
-      ->required()
-      ->type_name("OUT");
-  command->add_option("--param", options->params, "Values of parameters: NAME=FILE.npy, NAME=FILE.safetensors or FILE.safetensors")
-      ->type_name("VALUES");
-  command
-      ->add_option(
-          "--size", options->sizes,
-          "coreml: size of a symbol, or all that a run may choose from, in the same order for each: NAME=SIZE/SIZE/... Other symbols "
-          "stay open up to their bounds")
-      ->type_name("NAME=SIZE");
-  command
-      ->add_option("--function", options->functions,
-                   "One of several functions that share the weights, with its sizes; the first is the default. Of a language model without "
-                   "sizes: prompt:S=64 and token:S=1, with R=1")
-      ->type_name("NAME:SYMBOL=SIZE,...");
-  command
-      ->add_option("--minimum-target", options->coreml.minimum_target, "iOS 16, 17, 18 or 26, and what came with it; 17, or 18 if need be")
-      ->type_name("VERSION")
-      ->check(CLI::IsMember(std::vector<int>{16, 17, 18, 26}));
-  const std::map<std::string, Precision> precisions{{"f32", Precision::f32}, {"f16", Precision::f16}, {"int8", Precision::int8}};
-  command
-      ->add_option("--precision", options->coreml.precision, "Of products, convolutions and decoded weights: f32, f16, or int8 of products")
-      ->transform(CLI::CheckedTransformer(precisions).description(""))
-      ->type_name("PRECISION");
-  command
-      ->add_option("--calibration", options->calibration,
-                   "Ranges for --precision int8, as rlx calibrate writes them; else a run finds its own")
-      ->type_name("FILE");
-  command->add_flag("--philox", options->coreml.computes_random_bits,
-                    "coreml: random bits are computed, the same as everywhere; else they are inputs random_bits_0 and so on");
-  command->add_option("--context", options->context, "Tokens that the caches of a language model hold: 2048, or 1024 for the web")
-      ->check(CLI::PositiveNumber)
-      ->type_name("TOKENS");
-  command->add_option("--chunk", options->chunk, "coreml: most tokens of a run of a language model, which bounds S; 64")
-      ->check(CLI::PositiveNumber)
-      ->type_name("TOKENS");
-  add_pooling(*command, options->pooling);
-  command->add_option("--description", options->coreml.description, "What Xcode shows of the model, as it does of the next three");
-  command->add_option("--model-version", options->coreml.version, "");
-  command->add_option("--author", options->coreml.author, "");
-  command->add_option("--license", options->coreml.license, "");
+  add_paths(*command, *options);
+  add_coreml_options(*command, *options);
+  add_model_options(*command, *options);
+  add_description(*command, *options);
   command->footer(
       "Example:\n  rlx save mlp.rlx --param weights.safetensors -o mlp.graph\n  rlx export --target coreml mlp.graph mlp.mlpackage\n"
       "  rlx export --target coreml all-MiniLM-L6-v2 MiniLM.mlpackage --size B=1\n"
