@@ -29,15 +29,56 @@ Values square_gradient(const Value& y, const Values& by) {
   return grad(sum(y * y, axes), by);
 }
 
+Values self_attention(Graph& g) {
+  const Value x = g.input("x", {1, 2, Dim::symbol("S", 64), 16}, f32);
+  return Values{attention(x, x, x)};
+}
+
+Values gelu_gradient(Graph& g) {
+  const Value x = rows(g);
+  return square_gradient(gelu(x), {x});
+}
+
+Values layer_norm_gradient(Graph& g) {
+  const Value x = rows(g), s = vec(g, "s"), b = vec(g, "b");
+  return square_gradient(layer_norm(x, s, b), {x, s, b});
+}
+
+Values rms_norm_gradient(Graph& g) {
+  const Value x = rows(g);
+  return square_gradient(rms_norm(x, vec(g, "s")), {x});
+}
+
+Values scalar_mean(Graph& g) {
+  const Value x = g.input("x", {96}, f32);
+  return Values{x - mean(x, {0})};
+}
+
+Values softmax_gradient(Graph& g) {
+  const Value x = rows(g);
+  return square_gradient(softmax(x), {x});
+}
+
+Values split_swiglu(Graph& g) {
+  const Values parts = split(rows(g), {48, 48}, 1);
+  return Values{silu(parts[0]) * parts[1]};
+}
+
+Values two_outputs(Graph& g) {
+  const Value x = rows(g);
+  return Values{sum(x, {1}), reduce_max(x, {1})};
+}
+
+Values leaky_relu(Graph& g) {
+  const Value x = rows(g);
+  return Values{where(gt(x, scalar(x, 0, f32)), x, 0.1 * x)};
+}
+
 const std::map<std::string, Make>& graphs() {
   static const std::map<std::string, Make> all{
       {"add_broadcast", [](Graph& g) { return Values{rows(g) + vec(g, "b")}; }},
       {"argmax", [](Graph& g) { return Values{argmax(rows(g), 1)}; }},
-      {"attention",
-       [](Graph& g) {
-         const Value x = g.input("x", {1, 2, Dim::symbol("S", 64), 16}, f32);
-         return Values{attention(x, x, x)};
-       }},
+      {"attention", self_attention},
       {"avg_pool", [](Graph& g) { return Values{avg_pool(image(g), {2, 2}, {2, 2})}; }},
       {"bf16_mul", [](Graph& g) { return Values{g.input("x", {64}, bf16) * g.input("y", {64}, bf16)}; }},
       {"cast_i8", [](Graph& g) { return Values{cast(rows(g), i8)}; }},
@@ -54,19 +95,11 @@ const std::map<std::string, Make>& graphs() {
       {"flip", [](Graph& g) { return Values{reverse(rows(g), {1})}; }},
       {"full_sum", [](Graph& g) { return Values{sum(rows(g), {0, 1})}; }},
       {"gelu", [](Graph& g) { return Values{gelu(rows(g))}; }},
-      {"gelu_gradient",
-       [](Graph& g) {
-         const Value x = rows(g);
-         return square_gradient(gelu(x), {x});
-       }},
+      {"gelu_gradient", gelu_gradient},
       {"group_norm", [](Graph& g) { return Values{group_norm(image(g), 3)}; }},
       {"integer_division", [](Graph& g) { return Values{g.input("x", {64}, i32) / g.input("y", {64}, i32)}; }},
       {"layer_norm", [](Graph& g) { return Values{layer_norm(rows(g), vec(g, "s"), vec(g, "b"))}; }},
-      {"layer_norm_gradient",
-       [](Graph& g) {
-         const Value x = rows(g), s = vec(g, "s"), b = vec(g, "b");
-         return square_gradient(layer_norm(x, s, b), {x, s, b});
-       }},
+      {"layer_norm_gradient", layer_norm_gradient},
       {"linear_gelu", [](Graph& g) { return Values{gelu(linear(rows(g), g.input("w", {64, 96}, f32), g.input("b", {64}, f32)))}; }},
       {"log_softmax", [](Graph& g) { return Values{log_softmax(rows(g))}; }},
       {"max_pool", [](Graph& g) { return Values{max_pool(image(g), {2, 2}, {2, 2})}; }},
@@ -75,42 +108,18 @@ const std::map<std::string, Make>& graphs() {
       {"pad", [](Graph& g) { return Values{pad(rows(g), {0, 1}, {2, 1})}; }},
       {"residual_rms_norm", [](Graph& g) { return Values{rms_norm(rows(g) + rows(g, "y"), vec(g, "s"))}; }},
       {"resize", [](Graph& g) { return Values{resize(image(g), {16, 16}, ResizeMode::linear)}; }},
-      {"rms_norm_gradient",
-       [](Graph& g) {
-         const Value x = rows(g);
-         return square_gradient(rms_norm(x, vec(g, "s")), {x});
-       }},
+      {"rms_norm_gradient", rms_norm_gradient},
       {"rope", [](Graph& g) { return Values{rope(g.input("x", {1, 2, 8, 16}, f32), g.input("p", {1, 8}, i32))}; }},
-      {"scalar_mean",
-       [](Graph& g) {
-         const Value x = g.input("x", {96}, f32);
-         return Values{x - mean(x, {0})};
-       }},
+      {"scalar_mean", scalar_mean},
       {"softmax", [](Graph& g) { return Values{softmax(rows(g))}; }},
-      {"softmax_gradient",
-       [](Graph& g) {
-         const Value x = rows(g);
-         return square_gradient(softmax(x), {x});
-       }},
-      {"split_swiglu",
-       [](Graph& g) {
-         const Values parts = split(rows(g), {48, 48}, 1);
-         return Values{silu(parts[0]) * parts[1]};
-       }},
+      {"softmax_gradient", softmax_gradient},
+      {"split_swiglu", split_swiglu},
       {"take", [](Graph& g) { return Values{take(rows(g), g.input("i", {5}, i32), 1)}; }},
       {"transpose", [](Graph& g) { return Values{transpose(rows(g), {1, 0}) + 1}; }},
       {"tril", [](Graph& g) { return Values{tril(g.input("x", {8, 8}, f32))}; }},
-      {"two_outputs",
-       [](Graph& g) {
-         const Value x = rows(g);
-         return Values{sum(x, {1}), reduce_max(x, {1})};
-       }},
+      {"two_outputs", two_outputs},
       {"variance", [](Graph& g) { return Values{var(rows(g), {1})}; }},
-      {"where",
-       [](Graph& g) {
-         const Value x = rows(g);
-         return Values{where(gt(x, scalar(x, 0, f32)), x, 0.1 * x)};
-       }},
+      {"where", leaky_relu},
   };
   return all;
 }
