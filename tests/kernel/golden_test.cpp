@@ -131,6 +131,7 @@ std::string kernels(const Make& make) {
   const Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   std::string text;
   for (const Launch& launch : program.launches) {
+    if (launch.packed) continue;  // of weights, once
     if (launch.kind != Launch::Kind::kernel) text += launch.claim == "gemm" ? "product\n" : "host\n";
     for (const GeneratedKernel& kernel : launch.kernels) text += "kernel " + to_string(kernel.kernel);
   }

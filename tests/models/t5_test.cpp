@@ -138,6 +138,11 @@ TEST(T5, AHeadThatAFileLacksIsItsEmbeddings) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(converted[i], wanted[i], 1e-5) << i;  // of up to 7
 }
 
+TEST(T5, AHeadOfItsOwnThatAFileLacksIsMissing) {
+  const T5OfWords untied(json::Value{{"tie_word_embeddings", false}});
+  EXPECT_NE(error_of([&] { open(untied.path()); }).find("lm_head.weight"), std::string::npos);
+}
+
 TEST(T5, PartsOfTheFeedForwardCountBesideItsName) {
   const Ids prompt = recorded("t5")[2].prompt;
   const T5OfWords part(json::Value{{"dense_act_fn", "silu"}}), name(json::Value{{"feed_forward_proj", "silu"}, {"dense_act_fn", nullptr}});

@@ -133,13 +133,12 @@ class Check {
       way_.refuse(name, std::to_string(seen), fmt::format("{}..{}", least, static_cast<std::int64_t>(count) - 1));
   }
   void in_graph(const char* name, ValueId value) const {
-    if (program_.packed.contains(value)) return;
     within(name, value.node, program_.graph.size());
     within(name, value.result, program_.graph.node(value.node).results.size());
   }
   /// Something has computed it.
   void known(const char* name, ValueId value) const {
-    in_graph(name, value);
+    if (!program_.packed.contains(value)) in_graph(name, value);
     if (!known_.count(program_.root(value))) way_.refuse(name, fmt::format("%{}.{}", value.node, value.result), "what is computed by then");
   }
 
@@ -159,7 +158,10 @@ class Check {
   void check(const Launch& launch) {
     for (ValueId value : launch.reads) known("read value", value);
     if (launch.writes.empty()) way_.refuse("writes", "nothing", "at least one value");
-    for (ValueId value : launch.writes) in_graph("written value", value), known_.insert(program_.root(value));
+    for (ValueId value : launch.writes) {
+      if (!launch.packed) in_graph("written value", value);
+      known_.insert(program_.root(value));
+    }
     if (launch.node.node >= 0) in_graph("node", launch.node);
     within("replaced", launch.replaced, launch.reads.size(), -1), within("storing kernel", launch.storing, launch.kernels.size(), -1);
     if (launch.kind == Launch::Kind::host || launch.kind == Launch::Kind::control) check_node(launch);

@@ -37,7 +37,8 @@ T5Config read_whole(const JsonField& config) {
   read_feed_forward(config.at("feed_forward_proj"), c);
   read_feed_forward_parts(config, c);
   // transformers 5 always writes the first as true, and says by the second what it was.
-  c.tied_output = flag_or(config, "tie_word_embeddings", true) && flag_or(config, "scale_decoder_outputs", true);
+  c.tied_head = flag_or(config, "tie_word_embeddings", true);
+  c.tied_output = c.tied_head && flag_or(config, "scale_decoder_outputs", true);
   c.n_positions = size_or(config, "n_positions", c.n_positions);
   auto start = config.find("decoder_start_token_id");
   if (!start) start = config.find("pad_token_id");

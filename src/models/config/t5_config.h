@@ -16,6 +16,7 @@ struct T5Config {
   HiddenActivation activation = HiddenActivation::relu;
   bool gated = false;
   bool tied_output = true;  // the head's weights are the embeddings, and what it reads is scaled by d_model^-0.5: one goes with the other
+  bool tied_head = true;    // the weights of a head that a file lacks are the embeddings
   std::int64_t n_positions = 512;           // tokens that it was made for; distances are all that counts, so that more run, too
   std::int32_t decoder_start_token_id = 0;  // what the decoder reads first
 

@@ -196,7 +196,7 @@ ModelSource t5_source(const ModelFolder& folder) {
   ModelSource source = named_source(folder, "t5");
   source.facts = {.layers = config.num_layers, .heads_per_kv_head = 1, .experts = 0};
   describe_t5(folder, config, source.metadata);
-  const ModelForm from{graph, t5_weight_names(*checkpoint)}, to{graph, t5_gguf_names(config)};
+  const ModelForm from{graph, t5_weight_names(config, *checkpoint)}, to{graph, t5_gguf_names(config)};
   add_tensors(converted_tensors(checkpoint, from, to, [](const std::string& param) { return ParamChange{.param = param}; }), {}, source);
   DecoderConfig sizes;
   sizes.hidden_size = config.d_model, sizes.max_positions = config.n_positions;

@@ -40,9 +40,9 @@ void add_stack(std::string_view stack, std::string_view short_name, std::int64_t
 
 }  // namespace
 
-WeightNames t5_weight_names(const Checkpoint& checkpoint) {
+WeightNames t5_weight_names(const T5Config& config, const Checkpoint& checkpoint) {
   WeightNames names = t5_weight_names();
-  if (checkpoint.find("lm_head.weight") == nullptr) names.whole.push_back({{"lm_head"}, "shared"});
+  if (config.tied_head && checkpoint.find("lm_head.weight") == nullptr) names.whole.push_back({{"lm_head"}, "shared"});
   return names;
 }
 
@@ -151,8 +151,9 @@ T5Files T5Files::of_gguf(Checkpoint checkpoint) {
 
 T5Files T5Files::of_folder(const ModelFolder& folder) {
   Checkpoint checkpoint = Checkpoint::open(folder.path());
-  WeightNames names = t5_weight_names(checkpoint);
-  return {T5Config::read(folder.config()), std::move(names), std::move(checkpoint), end_tokens_of(folder)};
+  const T5Config config = T5Config::read(folder.config());
+  WeightNames names = t5_weight_names(config, checkpoint);
+  return {config, std::move(names), std::move(checkpoint), end_tokens_of(folder)};
 }
 
 T5Files T5Files::open(const std::filesystem::path& path) {

@@ -32,8 +32,9 @@ struct T5Files {
 T5Config read_gguf_t5(const GgufFile& file);
 /// Names in T5 checkpoints: those of the parameters, and copies of the embeddings.
 WeightNames t5_weight_names();
-/// The same of a file: a head that it lacks has the weights of the embeddings. (transformers 5 ties one that scales nothing as well.)
-WeightNames t5_weight_names(const Checkpoint& checkpoint);
+/// The same of a file: a head that it lacks has the weights of the embeddings, if these are tied, as transformers 5 also ties one that
+/// scales nothing.
+WeightNames t5_weight_names(const T5Config& config, const Checkpoint& checkpoint);
 /// The names of its tensors there: those of the encoder's layers begin with enc.blk, of the decoder's with dec.blk.
 WeightNames t5_gguf_names(const T5Config& config);
 /// The keys that describe the model. Throws Error for an activation that GGUF files cannot say.

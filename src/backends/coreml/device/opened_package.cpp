@@ -93,7 +93,9 @@ std::string wrong_product(Library& library, const std::string& units, const std:
   double largest = 0, difference = 0;
   for (std::int64_t i = 0; i < wanted.size(); ++i) {
     largest = std::max(largest, std::abs(wanted.get_double(i)));
-    difference = std::max(difference, std::abs(y.get_double(i) - wanted.get_double(i)));
+    const double off = std::abs(y.get_double(i) - wanted.get_double(i));
+    if (!(off <= difference)) difference = off;  // also where it is no number, which then stays
+    if (std::isnan(off)) break;
   }
   if (difference <= largest_difference * largest) return {};
   return fmt::format("a product is off by {:.3g} (allowed: {:.3g})", difference, largest_difference * largest);

@@ -31,9 +31,15 @@ std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std
 }
 
 void prepare_packing(Step& step, const Preparation& given, std::int64_t bytes) {
-  const Type& type = given.program.type(step.launch->writes[0]);
-  if (!(type == Type{u8, {bytes}})) fail("program: packed weights are {} (allowed: u8[{}])", type.to_string(), bytes);
-  step.operands = {given.slot_of(step.launch->reads[0])}, step.results = {given.slot_of(step.launch->writes[0])};
+  step.operands = {given.slot_of(step.launch->reads[0])}, step.results = {slot_of_packed(given, step.launch->writes[0], bytes)};
+}
+
+int slot_of_packed(const Preparation& given, ValueId value, std::int64_t bytes) {
+  const auto known = given.program.packed.find(value);
+  if (known == given.program.packed.end())
+    fail("program: packed weights are %{}.{} (allowed: what a launch packs)", value.node, value.result);
+  if (!(known->second == Type{u8, {bytes}})) fail("program: packed weights are {} (allowed: u8[{}])", known->second.to_string(), bytes);
+  return given.slot_of(value);
 }
 
 std::vector<std::int64_t> sizes_of(const Type& type, const RunState& run) {

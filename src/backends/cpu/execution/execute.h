@@ -32,6 +32,8 @@ struct Step {
 std::vector<Step> make_steps(const Program& program, SizeTable& sizes, const std::function<int(ValueId)>& slot_of, CpuLevel level);
 /// Of a launch that packs so many bytes. Throws Error for a program file that has other memory for them.
 void prepare_packing(Step& step, const Preparation& given, std::int64_t bytes);
+/// The slot of so many bytes that were packed for a claim. Throws Error for a program file in which the value is another one.
+int slot_of_packed(const Preparation& given, ValueId value, std::int64_t bytes);
 
 /// Everything that one run reads and writes.
 struct RunState {

@@ -38,7 +38,7 @@ void prepare_step(const Product& p, Step& step, const Preparation& given) {
       .a = p.prologue ? -1 : slot_of(p.a),
       .b = slot_of(p.b),
       .c = slot_of(p.result),
-      .packed = p.packed ? slot_of(*p.packed) : -1,
+      .packed = p.packed ? slot_of_packed(given, *p.packed, packed_bytes(packed_right(p), given.level)) : -1,
       .batch = sizes_of(p.batch),
       .row_axes = sizes_of(p.row_axes),
       .depth_axes = sizes_of(p.depth_axes),

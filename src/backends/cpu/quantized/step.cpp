@@ -54,7 +54,7 @@ void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
 
 void prepare_step(const BlockDot& dot, Step& step, const Preparation& given) {
   const int blocks = given.slot_of(dot.blocks);
-  if (dot.packed) step.weights = given.slot_of(*dot.packed);
+  if (dot.packed) step.weights = slot_of_packed(given, *dot.packed, dot.packing(given.program.graph).bytes(given.level));
   if (dot.experts) step.experts = given.slot_of(*dot.experts);
   step.found = std::make_shared<const BlockDotStep>(
       BlockDotStep{given.slot_of(dot.x), blocks, given.slot_of(dot.node), dot.kernel(given.level), given.sizes(dot.rows)});
