@@ -78,9 +78,7 @@ __attribute__((objc_root_class))
 @interface NSDictionary<__covariant Key, __covariant Element> : NSObject
 + (instancetype)dictionary;
 - (Element)objectForKey:(Key)key;
-- (NSUInteger)countByEnumeratingWithState:(NSFastEnumerationState*)state
-                                  objects:(Key __unsafe_unretained[])buffer
-                                    count:(NSUInteger)count;
+- (NSUInteger)countByEnumeratingWithState:(NSFastEnumerationState*)state objects:(Key __unsafe_unretained[])buffer count:(NSUInteger)count;
 @end
 @interface NSMutableDictionary<Key, Element> : NSDictionary <Key, Element>
 - (void)setObject:(Element)object forKey:(Key)key;
