@@ -528,7 +528,7 @@ TEST(FolderSource, WhatMetadataCannotSayIsRefused) {
             std::string::npos);
   EXPECT_NE(error_of_changed("t5", "num_decoder_layers", 1025).find("num_decoder_layers: expected an integer in 1..1024, found 1025"),
             std::string::npos);
-  EXPECT_NE(error_of_changed("t5", "feed_forward_proj", "silu").find("feed_forward_proj: has no form in GGUF files"), std::string::npos);
+  EXPECT_NE(error_of_changed("t5", "dense_act_fn", "silu").find("dense_act_fn: has no form in GGUF files"), std::string::npos);
   EXPECT_NE(error_of_changed("deepseek_v3", "rope_interleave", false).find("cannot be converted"), std::string::npos);
 }
 

@@ -95,7 +95,10 @@ T5Config read_gguf_t5(const GgufFile& file) {
 
 void describe_t5(const ModelFolder& folder, const T5Config& c, GgufMetadata& metadata) {
   if (c.activation != (c.gated ? HiddenActivation::gelu_tanh : HiddenActivation::relu))
-    folder.config().at("feed_forward_proj").refuse("has no form in GGUF files (allowed: relu, gated-gelu)");
+    folder.config()
+        .find("dense_act_fn")
+        .value_or(folder.config().at("feed_forward_proj"))
+        .refuse("has no form in GGUF files (allowed: relu, gated-gelu)");
   const auto size = [&](const char* key, std::int64_t value) {
     metadata.set(fmt::format("t5.{}", key), static_cast<std::uint32_t>(value));
   };
