@@ -1,5 +1,6 @@
 // A sentence as a vector, in Rust: rustc embed.rs -l rlx_c && ./embed FOLDER "a cat", FOLDER being an encoder of Hugging Face.
-use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::ffi::{CStr, CString};
+use std::os::raw::{c_char, c_int, c_void};
 use std::ptr::null;
 
 extern "C" {
