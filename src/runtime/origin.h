@@ -7,9 +7,9 @@
 
 namespace rlx {
 
-/// What tells the bytes of a value that is the same in every run: where they lie, of a parameter or constant; by which kernels they are
-/// computed, or how they are packed, from which of those, of what is prepared. Programs of a session know by it that they would compute the
-/// same.
+/// What tells the bytes of a value that is the same in every run: where they lie, of a parameter or constant; else its type, whose size no
+/// kernel's text says, and by which kernels they are computed, or how they are packed, from which of those, of what is prepared. Programs
+/// of a session know by it that they would compute the same.
 struct Origin {
   std::string name;           // empty: nobody can tell, as of what the host or a claim computes, and of bytes without an owner
   std::vector<Array> arrays;  // parameters and constants; while they live, and stay as they are, the name means the same
