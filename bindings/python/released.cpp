@@ -27,11 +27,11 @@ void begin_to_end() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// While it lives, the thread takes Python's lock.
+/// While it lives, the thread takes Python's lock. One that has it goes on: if it stayed here, the one that ends would wait for the lock.
 struct ComingBack {
   ComingBack() {
     ++coming_back;
-    if (!ends || std::this_thread::get_id() == who_ends) return;
+    if (!ends || std::this_thread::get_id() == who_ends || PyGILState_Check() != 0) return;
     --coming_back;
     while (true) std::this_thread::sleep_for(std::chrono::hours(1));
   }
