@@ -184,30 +184,49 @@ def batch_matmul(lhs, rhs, precision=None):
     return jnp.matmul(lhs, rhs)
 
 
+def _preferred(lhs, rhs, dtype):
+    """Both as arrays, of the type that the result shall have."""
+    return [array_of(each) if dtype is None else array_of(each).astype(dtype) for each in (lhs, rhs)]
+
+
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None):
     """The sum of products over the contracted axes, for each index on the batch axes: ((lhs, rhs), (lhs, rhs)) of both."""
     contract, batch = dimension_numbers
-    lhs, rhs = [each if preferred_element_type is None else each.astype(preferred_element_type) for each in (array_of(lhs), array_of(rhs))]
+    lhs, rhs = _preferred(lhs, rhs, preferred_element_type)
     return call("dot", lhs, rhs, *[[int(i) for i in axes] for axes in (*contract, *batch)])
+
+
+def _conv_words(numbers, rank):
+    """Dimension numbers as three words, in which each axis has a letter, and the letters of space in the order of strides and padding."""
+    spatial = [chr(ord("a") + i) for i in range(rank - 2)]
+    if numbers is None:
+        numbers = [range(rank)] * 3
+    if all(isinstance(word, str) for word in numbers):  # their order in the kernel
+        return numbers, [letter for letter in numbers[1] if letter not in "OI"]
+    return ["".join(letter for _, letter in sorted(zip(axes, [*first, *spatial]))) for axes, first in zip(numbers, ("NC", "OI", "NC"))], spatial
 
 
 def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None, feature_group_count=1,
                          batch_group_count=1, precision=None, preferred_element_type=None):  # fmt: skip
-    """A convolution. `padding` is SAME, VALID or pairs; `dimension_numbers` are three words, such as ("NHWC", "HWIO", "NHWC")."""
-    lhs, rhs = array_of(lhs), array_of(rhs)
-    spatial = "".join("DHW"[-(lhs.ndim - 2) :]) if lhs.ndim < 6 else ""
-    words = dimension_numbers or ("NC" + spatial, "OI" + spatial, "NC" + spatial)
-    if batch_group_count != 1 or not all(isinstance(word, str) for word in words):
-        raise Error("conv_general_dilated: allowed are dimension_numbers of three words, and batch_group_count 1")
-    spatial = [letter for letter in words[0] if letter not in "NC"]
+    """A convolution. `padding` is SAME, VALID or pairs; `dimension_numbers` are three words, such as ("NHWC", "HWIO", "NHWC"), or JAX's numbers.
+    Strides, padding and dilations are in the order of the kernel's axes. With `batch_group_count` each part of the batch has its features."""
+    lhs, rhs = _preferred(lhs, rhs, preferred_element_type)
+    words, spatial = _conv_words(dimension_numbers, lhs.ndim)
     x = jnp.transpose(lhs, [words[0].index(letter) for letter in ["N", "C", *spatial]])
     w = jnp.transpose(rhs, [words[1].index(letter) for letter in ["O", "I", *spatial]])
+    if batch_group_count > 1:
+        if feature_group_count != 1 or x.shape[0] % batch_group_count:
+            raise Error(f"conv_general_dilated: batch_group_count is {batch_group_count} for a batch of {x.shape[0]} with feature_group_count "
+                        f"{feature_group_count} (allowed: a divisor of the batch, with feature_group_count 1)")  # fmt: skip
+        n, c = x.shape[0] // batch_group_count, x.shape[1]
+        x = jnp.moveaxis(x.reshape(batch_group_count, n, *x.shape[1:]), 0, 1).reshape(n, batch_group_count * c, *x.shape[2:])
+        feature_group_count = batch_group_count
     ones = [1] * len(spatial)
     lhs_dilation, rhs_dilation = lhs_dilation or ones, rhs_dilation or ones
     if isinstance(padding, str):
         padding = padtype_to_pads([(n - 1) * d + 1 for n, d in zip(x.shape[2:], lhs_dilation)], [(n - 1) * d + 1 for n, d in zip(w.shape[2:], rhs_dilation)],
                                   window_strides, padding)  # fmt: skip
-    low, high = [list(each) for each in zip(*padding)]
+    low, high = [[pair[end] for pair in padding] for end in (0, 1)]
     y = call("conv_general", x, w, strides=list(window_strides), padding_lo=low, padding_hi=high, lhs_dilation=list(lhs_dilation),
              rhs_dilation=list(rhs_dilation), feature_group_count=feature_group_count)  # fmt: skip
     return jnp.transpose(y, [["N", "C", *spatial].index(letter) for letter in words[2]])

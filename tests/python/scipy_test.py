@@ -265,6 +265,29 @@ def test_names_of_lax():
     assert np.allclose(total, x.sum(0), atol=1e-6) and ys.shape == (3, 4)
 
 
+def test_convolutions_take_their_parameters_in_the_order_of_the_kernel():
+    x, w = np.random.default_rng(2).normal(size=(1, 7, 6, 2)), np.random.default_rng(3).normal(size=(3, 2, 2, 4))
+    options = {"padding": [(2, 0), (1, 3)], "lhs_dilation": (1, 2), "rhs_dilation": (2, 1)}
+    expected = lax.conv_general_dilated(x, w, (2, 1), dimension_numbers=("NHWC", "HWIO", "NHWC"), **options)
+    turned = {name: value[::-1] for name, value in options.items()}
+    seen = lax.conv_general_dilated(x, w.transpose(1, 0, 2, 3), (1, 2), dimension_numbers=("NHWC", "WHIO", "NHWC"), **turned)
+    assert np.allclose(seen, expected)
+    numbers = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))  # of batch and features, then of height and width
+    assert np.allclose(lax.conv_general_dilated(x, w, (2, 1), dimension_numbers=numbers, **options), expected)
+
+
+def test_convolutions_of_parts_of_the_batch_and_of_a_wider_type():
+    x, w = np.random.default_rng(2).normal(size=(6, 2, 9)), np.random.default_rng(3).normal(size=(4, 2, 3))
+    seen = lax.conv_general_dilated(x, w, (2,), "SAME", batch_group_count=2)
+    parts = [lax.conv_general_dilated(x[3 * i : 3 * i + 3], w[2 * i : 2 * i + 2], (2,), "SAME") for i in range(2)]
+    assert np.allclose(seen, np.concatenate(parts, 1))
+    assert np.allclose(lax.conv_general_dilated(x[:, :, 0], w[:, :, 0], (), []), x[:, :, 0] @ w[:, :, 0].T)  # without axes of space
+    half = np.full((1, 300, 8), 30, np.float16)  # 8 * 300 * 900 is beyond f16
+    assert lax.conv_general_dilated(half, half, (1,), "VALID", preferred_element_type="float32").item() == 8 * 300 * 900
+    with pytest.raises(rlx.Error, match="batch_group_count is 4 for a batch of 6 with feature_group_count 1"):
+        lax.conv_general_dilated(x, w, (2,), "SAME", batch_group_count=4)
+
+
 def test_lax_rounds_halves_away_from_zero():  # as jax.lax.round; the even ones by name
     x = np.float32([0.5, 1.5, 2.5, -0.5, -2.5, 0.49999997, 8388609, np.inf, -0.2])
     assert np.array_equal(lax.round(x), [1, 2, 3, -1, -3, 0, 8388609, np.inf, 0]) and np.isnan(float(lax.round(np.float32(np.nan))))
