@@ -153,6 +153,26 @@ def test_matrices():
     assert np.allclose(linalg.toeplitz(v, a[1]), scipy.linalg.toeplitz(v, a[1]))
 
 
+def test_rows_that_lu_exchanged_are_known_when_a_program_runs():
+    a = np.random.default_rng(0).normal(size=(2, 3, 4, 4))
+    b = np.random.default_rng(1).normal(size=(2, 3, 4, 2))
+    for trans, matrix in ((0, a), (1, a.mT)):
+        solved = rlx.jit(lambda a, b, trans=trans: linalg.lu_solve(linalg.lu_factor(a), b, trans))
+        assert np.allclose(solved(a, b), np.linalg.solve(matrix, b))
+        assert np.allclose(rlx.vmap(rlx.vmap(solved))(a, b[..., 0]), np.linalg.solve(matrix, b[..., :1])[..., 0])
+    adjoint = np.linalg.solve(a.mT, np.ones_like(b))  # of the sum of x with a x = b
+    assert np.allclose(rlx.grad(lambda b: linalg.lu_solve(linalg.lu_factor(a), b).sum())(b), adjoint)
+
+
+@pytest.mark.parametrize("left, right, dtype", [("float64", "float32", "float64"), ("float32", "float64", "float64"), ("float64", "int32", "float64"),
+                                                ("float32", "complex64", "complex64"), ("int32", "int64", "float32")])  # fmt: skip
+def test_matrices_and_right_sides_of_two_types(left, right, dtype):
+    a, b = (np.eye(3) * 2).astype(left), np.ones((3, 1)).astype(right)
+    for solve in (jnp.linalg.solve, linalg.solve_triangular, lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b)):
+        x = solve(rlx.asarray(a), rlx.asarray(b))
+        assert x.numpy().dtype == dtype and np.array_equal(x, np.full((3, 1), 0.5))
+
+
 N = 20000
 DRAWN = {"exponential": ((), "expon", ()), "laplace": ((), "laplace", ()), "logistic": ((), "logistic", ()), "cauchy": ((), "cauchy", ()), "pareto": ((2.0,), "pareto", (2.0,)),
          "rayleigh": ((2.0,), "rayleigh", (0, 2.0)), "lognormal": ((0.7,), "lognorm", (0.7,)), "maxwell": ((), "maxwell", ()), "triangular": ((0.0, 0.3, 1.0), "triang", (0.3,)),

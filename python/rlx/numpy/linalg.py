@@ -14,11 +14,21 @@ from .elementwise import abs, conj, equal, log, not_equal, sign, where
 from .information import finfo
 from .products import matmul, outer, tensordot, vecdot
 from .reductions import max, min, prod, sum
+from .types import result_type
+
+
+def _of_one_type(a, b):
+    """Both of the type of their sum, integers and bool as f32."""
+    a, b = array_of(a), array_of(b)
+    if a.dtype != b.dtype:
+        dtype = result_type(a, b)
+        a, b = a.astype(dtype), b.astype(dtype)
+    return float_of(a), float_of(b)
 
 
 def solve(a, b):
     """x with a x = b; b is a vector where it has one axis."""
-    a, b = float_of(a), float_of(b)
+    a, b = _of_one_type(a, b)
     if b.ndim != 1:
         return call("solve", a, b)
     return squeeze(call("solve", a, expand_dims(b, -1)), -1)

@@ -1,7 +1,8 @@
 """Functions of scipy.linalg over rlx.Array, of the last two axes."""
 from .. import numpy as jnp
+from .._control import fori_loop
 from ..numpy._base import array_of, call, float_of
-from ..numpy.linalg import det, eigh, inv, norm, pinv, qr, svd  # noqa: F401: SciPy has them, too
+from ..numpy.linalg import _of_one_type, det, eigh, inv, norm, pinv, qr, svd  # noqa: F401: SciPy has them, too
 
 
 def cholesky(a, lower=False):
@@ -22,7 +23,7 @@ def cho_solve(factor, b):
 
 def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False):
     """x with a x = b, of a triangle of a; `trans` 1 or "T": its transpose, 2 or "C": its adjoint."""
-    a, b = float_of(a), float_of(b)
+    a, b = _of_one_type(a, b)
     vector = b.ndim == a.ndim - 1
     b = b[..., None] if vector else b
     if trans in (2, "C"):
@@ -49,21 +50,31 @@ def lu(a, permute_l=False):
     return (p @ lower, upper) if permute_l else (p, lower, upper)
 
 
+def _rows_of(pivots, count):
+    """Which rows stand where after exchanges, one after the other."""
+    places = call("iota", pivots, [*pivots.shape[:-1], count], pivots.dtype, -1)
+
+    def exchange(step, rows):
+        other = jnp.take(pivots, step, axis=-1)[..., None]
+        below = jnp.take_along_axis(rows, other, axis=-1)
+        return jnp.where(places == step, below, jnp.where(places == other, jnp.take(rows, step, axis=-1)[..., None], rows))
+
+    return fori_loop(0, pivots.shape[-1], exchange, places)
+
+
 def lu_solve(factors, b, trans=0):
     """x with a x = b by the result of lu_factor."""
     factors, pivots = factors
     b = float_of(b)
-    vector = b.ndim == 1
-    b = b[:, None] if vector else b
-    order = list(range(b.shape[0]))
-    for step, pivot in enumerate(pivots.tolist()):
-        order[step], order[pivot] = order[pivot], order[step]
-    if trans == 0:
-        x = solve_triangular(factors, solve_triangular(factors, b[jnp.asarray(order)], lower=True, unit_diagonal=True))
+    vector = b.ndim == factors.ndim - 1
+    b = b[..., None] if vector else b
+    rows = _rows_of(array_of(pivots), b.shape[-2])[..., None]
+    if trans in (0, "N"):
+        x = solve_triangular(factors, solve_triangular(factors, jnp.take_along_axis(b, rows, axis=-2), lower=True, unit_diagonal=True))
     else:
         x = solve_triangular(factors, solve_triangular(factors, b, trans=trans), trans=trans, lower=True, unit_diagonal=True)
-        x = x[jnp.argsort(jnp.asarray(order))]
-    return x[:, 0] if vector else x
+        x = jnp.take_along_axis(x, jnp.argsort(rows, axis=-2), axis=-2)
+    return x[..., 0] if vector else x
 
 
 def solve(a, b, lower=False, assume_a="gen"):
