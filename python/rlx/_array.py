@@ -81,8 +81,7 @@ class Array(_core.ArrayBase):
 
     def to_device(self, device, stream=None):
         """The array itself, which lies in memory of the CPU."""
-        if device != "cpu":
-            raise Error(f"to_device: there is no device {device!r} for arrays (allowed: cpu)")
+        check_device(device)
         return self
 
     def __array_namespace__(self, api_version=None):
@@ -303,6 +302,12 @@ def from_numpy(array, copy):
     if copy or not (array.flags.c_contiguous and array.flags.aligned):
         array = numpy.array(array, order="C", copy=True)
     return _core.from_bytes(array.reshape(-1).view(numpy.uint8), dtype, list(shape), array)
+
+
+def check_device(device):
+    """Of a function that makes arrays: all lie in memory of the CPU."""
+    if device not in (None, "cpu"):
+        raise Error(f"there is no device {device!r} for arrays (allowed: cpu)")
 
 
 def place_of(axis, rank):

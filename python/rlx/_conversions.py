@@ -2,7 +2,7 @@
 import sys
 
 from . import _core
-from ._array import Array, _call, from_numpy
+from ._array import Array, _call, check_device, from_numpy
 from ._core import DType, Error
 from ._dtypes import OF_PYTHON, PACKED, as_dtype, is_integer, is_numpy, numpy_dtype
 
@@ -10,6 +10,7 @@ from ._dtypes import OF_PYTHON, PACKED, as_dtype, is_integer, is_numpy, numpy_dt
 def asarray(value, dtype=None, copy=None, device=None) -> Array:
     """An array of `value`: a number, nested lists, or an array of NumPy or of any library with DLPack. Memory is shared where it can be, and
     must not change then; with copy=True it is copied."""
+    check_device(device)
     array = _converted(value, None if dtype is None else as_dtype(dtype), bool(copy))
     return array if dtype is None or array.dtype == as_dtype(dtype) else array.astype(dtype)
 
@@ -78,6 +79,7 @@ def _leaves(value):
 
 def from_dlpack(value, copy=False, device=None) -> Array:
     """A view of an array of another library (torch, jax, cupy on the CPU), or a copy."""
+    check_device(device)
     array = _core.from_dlpack(value)
     return _call("add", array, 0).block_until_ready() if copy else array
 

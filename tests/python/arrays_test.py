@@ -57,6 +57,26 @@ def test_dlpack_both_ways():
         rlx.from_dlpack(given[::2])
 
 
+def test_devices_that_hold_no_arrays_are_errors():
+    jnp = rlx.numpy
+    makers = {
+        "asarray": lambda device: rlx.asarray([1.0], device=device),
+        "from_dlpack": lambda device: rlx.from_dlpack(np.ones(2), device=device),
+        "full": lambda device: jnp.full(2, 1.0, device=device),
+        "zeros": lambda device: jnp.zeros(2, device=device),
+        "ones_like": lambda device: jnp.ones_like(np.ones(2), device=device),
+        "arange": lambda device: jnp.arange(3, device=device),
+        "linspace": lambda device: jnp.linspace(0, 1, 3, device=device),
+        "eye": lambda device: jnp.eye(3, device=device),
+        "fftfreq": lambda device: jnp.fft.fftfreq(4, device=device),
+        "astype": lambda device: jnp.astype(np.ones(2), "float64", device=device),
+    }
+    for name, make in makers.items():
+        assert make("cpu").device == "cpu", name
+        with pytest.raises(rlx.Error, match="no device 'cup' for arrays .allowed: cpu."):
+            make("cup")
+
+
 def test_changed_memory_does_not_reach_what_was_noted_down():
     given = np.ones(4, np.float32)
     total = rlx.numpy.add(rlx.array([1.0]), given)

@@ -2,7 +2,7 @@
 import builtins
 import math
 
-from .._array import Array
+from .._array import Array, check_device
 from .._conversions import asarray
 from .._core import Dim, DType, Error
 from .._dtypes import as_dtype
@@ -14,6 +14,7 @@ _WHOLE = {DType[name] for name in ("bool", "i8", "i16", "i32", "i64", "u8", "u16
 
 def full(shape, fill_value, dtype=None, device=None):
     """An array of that shape whose elements are all `fill_value`."""
+    check_device(device)
     wanted = as_dtype(dtype) if dtype is not None else dtype_of(fill_value)
     if isinstance(fill_value, Array):
         return call("broadcast_to", fill_value.astype(wanted), sizes_of(shape))
@@ -22,12 +23,12 @@ def full(shape, fill_value, dtype=None, device=None):
 
 def zeros(shape, dtype=None, device=None):
     """Zeros, f32 by themselves."""
-    return full(shape, 0, dtype or DType.f32)
+    return full(shape, 0, dtype or DType.f32, device)
 
 
 def ones(shape, dtype=None, device=None):
     """Ones, f32 by themselves."""
-    return full(shape, 1, dtype or DType.f32)
+    return full(shape, 1, dtype or DType.f32, device)
 
 
 empty = zeros
@@ -36,15 +37,15 @@ empty = zeros
 def full_like(x, fill_value, dtype=None, shape=None, device=None):
     """As full, of the shape and type of x."""
     x = array_of(x)
-    return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype)
+    return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype, device)
 
 
 def zeros_like(x, dtype=None, shape=None, device=None):
-    return full_like(x, 0, dtype, shape)
+    return full_like(x, 0, dtype, shape, device)
 
 
 def ones_like(x, dtype=None, shape=None, device=None):
-    return full_like(x, 1, dtype, shape)
+    return full_like(x, 1, dtype, shape, device)
 
 
 empty_like = zeros_like
@@ -52,6 +53,7 @@ empty_like = zeros_like
 
 def arange(start, stop=None, step=1, dtype=None, device=None):
     """start, start + step, ... below stop. A size that is a Dim gives 0, 1, 2, ...."""
+    check_device(device)
     start, stop = (0, start) if stop is None else (start, stop)
     kinds = {type(x) for x in (start, stop, step)}
     wanted = as_dtype(dtype) if dtype is not None else (DType.f32 if float in kinds else DType.i32)
@@ -65,6 +67,7 @@ def arange(start, stop=None, step=1, dtype=None, device=None):
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, device=None):
     """`num` numbers at equal distances, with `retstep` also the distance. Arrays as ends give them along a new axis."""
+    check_device(device)
     if not isinstance(start, (int, float)) or not isinstance(stop, (int, float)):
         return _between(array_of(start), array_of(stop), num, endpoint, retstep, dtype, axis)
     step = (stop - start) / builtins.max(num - 1 if endpoint else num, 1)
@@ -88,6 +91,7 @@ def _between(start, stop, num, endpoint, retstep, dtype, axis):
 
 def eye(n, m=None, k=0, dtype=None, device=None, M=None):
     """Ones on a diagonal, zeros elsewhere."""
+    check_device(device)
     m = m if M is None else M
     rows = call("iota", near(), [n, n if m is None else m], DType.i32, 0)
     columns = call("iota", near(), [n, n if m is None else m], DType.i32, 1)

@@ -137,13 +137,13 @@ def ihfft(x, n=None, axis=-1, norm="backward"):
 
 def fftfreq(n, d=1.0, dtype=None, device=None):
     """The frequency of each element of a transform of n elements at distances d."""
-    whole = concatenate([arange(0, (n + 1) // 2), arange(-(n // 2), 0)])
+    whole = concatenate([arange(0, (n + 1) // 2, device=device), arange(-(n // 2), 0)])
     return whole.astype(dtype or DType.f32) / (n * d)
 
 
 def rfftfreq(n, d=1.0, dtype=None, device=None):
     """The same for rfft."""
-    return arange(0, n // 2 + 1).astype(dtype or DType.f32) / (n * d)
+    return arange(0, n // 2 + 1, device=device).astype(dtype or DType.f32) / (n * d)
 
 
 def _shifted(x, axes, sign):

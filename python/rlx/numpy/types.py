@@ -1,13 +1,14 @@
 """Element types of arrays and numbers."""
 import builtins
 
-from .._array import Array
+from .._array import Array, check_device
 from .._conversions import asarray
 from .._dtypes import as_dtype, is_numpy, NUMPY_NAMES, OF_PYTHON
 from ._base import array_of, call, number_of, operands_of, public
 
 
 def astype(x, dtype, copy=True, device=None):
+    check_device(device)
     return array_of(x).astype(dtype)
 
 
