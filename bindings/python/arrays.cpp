@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -76,21 +77,27 @@ Array copy_of(const Array& array) {
   return copy;
 }
 
-/// `copy` is ours to obey: nanobind takes none.
+/// A producer of DLPack's capsules of the elements.
+template <class... Options>
+nb::object exported(Array array, const Options&...) {
+  auto* kept = new Array(std::move(array));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Array*>(p); });
+  const std::vector<std::size_t> shape(kept->shape().begin(), kept->shape().end());
+  auto* data = const_cast<std::byte*>(std::as_const(*kept).bytes().data());
+  return nb::cast(nb::ndarray<nb::array_api, Options...>(data, shape.size(), shape.data(), owner, nullptr, dlpack_type(kept->dtype())));
+}
+
+/// `copy` is ours to obey: nanobind takes none. A copy is the caller's to change.
 nb::object to_dlpack(nb::handle self, const nb::kwargs& given) {
-  Array array = read(item_of(self));
+  const Array array = read(item_of(self));
   nb::dict options;
   for (auto [name, value] : given) options[name] = value;
+  bool copies = false;
   if (options.contains("copy")) {
-    if (options["copy"].is(nb::handle(Py_True))) array = copy_of(array);
+    copies = options["copy"].is(nb::handle(Py_True));
     nb::del(options["copy"]);
   }
-  auto* kept = new Array(array);
-  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Array*>(p); });
-  const std::vector<std::size_t> shape(array.shape().begin(), array.shape().end());
-  nb::ndarray<nb::array_api, nb::ro> out(const_cast<std::byte*>(kept->bytes().data()), shape.size(), shape.data(), owner, nullptr,
-                                         dlpack_type(array.dtype()));
-  return nb::cast(out).attr("__dlpack__")(**options);
+  return (copies ? exported(copy_of(array)) : exported(array, nb::ro())).attr("__dlpack__")(**options);
 }
 
 bool is_row_major(const nb::ndarray<nb::ro>& array) {
@@ -102,26 +109,47 @@ bool is_row_major(const nb::ndarray<nb::ro>& array) {
   return true;
 }
 
-/// A view of it that keeps `owner`. Throws Error where it is no row-major array.
-Array view_of(const nb::ndarray<nb::ro>& memory, DType dtype, std::shared_ptr<const void> owner) {
-  if (memory.size() > 0 && !is_row_major(memory)) fail("from_dlpack: the array is not contiguous (allowed: row-major ones; copy it first)");
+std::vector<std::int64_t> sizes(const nb::ndarray<nb::ro>& memory) {
   std::vector<std::int64_t> shape;
-  for (std::size_t i = 0; i < memory.ndim(); ++i) shape.push_back(memory.shape(i));
+  for (std::size_t i = 0; i < memory.ndim(); ++i) shape.push_back(static_cast<std::int64_t>(memory.shape(i)));
+  return shape;
+}
+
+/// A view of it, which is row-major, that keeps `owner`.
+Array view_of(const nb::ndarray<nb::ro>& memory, DType dtype, std::shared_ptr<const void> owner) {
   const auto* data = static_cast<const std::byte*>(memory.data());
-  return {dtype, std::move(shape), {data, memory.nbytes()}, std::move(owner)};
+  return {dtype, sizes(memory), {data, memory.nbytes()}, std::move(owner)};
 }
 
-/// A view of another library's array. Throws Error where it lies on a device or not row by row.
-nb::object from_dlpack(const nb::ndarray<nb::ro>& memory) {
+/// Its elements, row by row.
+Array copy_of(const nb::ndarray<nb::ro>& memory, DType dtype) {
+  Array made(dtype, sizes(memory));
+  const std::size_t bytes = memory.itemsize();
+  std::byte* to = made.mutable_bytes().data();
+  const auto walk = [&](const auto& again, const std::byte* from, std::size_t axis) -> void {
+    if (axis == memory.ndim()) to = std::copy_n(from, bytes, to);
+    else
+      for (std::size_t i = 0; i < memory.shape(axis); ++i)
+        again(again, from + static_cast<std::int64_t>(i) * memory.stride(axis) * static_cast<std::int64_t>(bytes), axis + 1);
+  };
+  walk(walk, static_cast<const std::byte*>(memory.data()), 0);
+  return made;
+}
+
+/// Another library's array, or its capsule: a view where it lies row by row and `copy` does not ask for one. Throws Error where it lies on
+/// a device, and where it had to be copied but must not be.
+nb::object from_dlpack(nb::handle object, std::optional<bool> copy) {
+  nb::ndarray<nb::ro> memory;
+  if (!nb::try_cast(object, memory)) fail("from_dlpack: a capsule that was used before, or has no array (allowed: a new one)");
   if (memory.device_type() != nb::device::cpu::value) fail("from_dlpack: the array lies on a device (allowed: memory of the CPU)");
-  return wrap(Item(Tensor(view_of(memory, from_dlpack_type(memory.dtype()), std::make_shared<nb::ndarray<nb::ro>>(memory)))));
+  const DType dtype = from_dlpack_type(memory.dtype());
+  const bool is_viewed = memory.size() == 0 || is_row_major(memory);
+  if (copy == false && !is_viewed) fail("from_dlpack: the array is not contiguous (allowed with copy=False: row-major ones)");
+  if (copy == true || !is_viewed) return wrap(Item(Tensor(copy_of(memory, dtype))));
+  return wrap(Item(Tensor(view_of(memory, dtype, std::make_shared<nb::ndarray<nb::ro>>(memory)))));
 }
 
-nb::tuple shape_of(const Item& item) {
-  nb::list sizes;
-  for (const Dim& size : item.type().shape) sizes.append(size.is_static() ? nb::cast(size.value()) : nb::cast(size));
-  return nb::tuple(sizes);
-}
+nb::tuple shape_of(const Item& item) { return sizes_of(item.type().shape); }
 
 /// NumPy's class of arrays, which stays; null as long as nobody has imported it.
 PyObject* numpy_array_class() {
@@ -137,6 +165,12 @@ PyObject* numpy_array_class() {
 bool is_numpy_array(nb::handle object) { return object.type().ptr() == numpy_array_class(); }
 
 }  // namespace
+
+nb::tuple sizes_of(std::span<const Dim> sizes) {
+  nb::list made;
+  for (const Dim& size : sizes) made.append(size.is_static() ? nb::cast(size.value()) : nb::cast(size));
+  return nb::tuple(made);
+}
 
 bool is_numpy(nb::handle object) {
   if (is_numpy_array(object)) return true;
@@ -171,7 +205,8 @@ void bind_arrays(nb::module_& m) {
       .def("__dlpack__", &to_dlpack);
   m.def("from_bytes", &from_bytes,
         nb::sig("def from_bytes(memory: typing.Any, dtype: DType, shape: collections.abc.Sequence, owner: object, /) -> typing.Any"));
-  m.def("from_dlpack", &from_dlpack, nb::sig("def from_dlpack(memory: typing.Any, /) -> typing.Any"));
+  m.def("from_dlpack", &from_dlpack, nb::arg("memory"), nb::arg("copy"),
+        nb::sig("def from_dlpack(memory: typing.Any, copy: bool | None, /) -> typing.Any"));
 }
 
 }  // namespace rlx::python

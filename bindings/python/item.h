@@ -77,6 +77,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
 /// A Python array around it, of the class that the package has set.
 nb::object wrap(Item item);
 nb::list wrap(std::span<const Value> values, const std::shared_ptr<Trace>& trace);
+/// A tuple of numbers, and of Dims where they are symbolic.
+nb::tuple sizes_of(std::span<const Dim> sizes);
 /// Of a traced array too whose region has ended.
 std::string type_text(const Item& item);
 bool is_array(nb::handle object);

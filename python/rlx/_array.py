@@ -290,7 +290,7 @@ def from_numpy(array, copy):
     import numpy
 
     if not copy and array.dtype.char in PLAIN and array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
-        return _core.from_dlpack(array)
+        return _core.from_dlpack(array, False)
     name = array.dtype.name
     if name not in OF_NUMPY:
         raise Error(f"an array of {array.dtype} has no element type here (allowed: {', '.join(OF_NUMPY)})")

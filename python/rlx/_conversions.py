@@ -33,7 +33,7 @@ def _converted(value, dtype, copy):
     if isinstance(value, (list, tuple, range)):
         return _from_list(value, dtype)
     if hasattr(value, "__dlpack__"):
-        return from_dlpack(value, copy)
+        return from_dlpack(value, copy or None)
     if hasattr(value, "__array__"):
         import numpy
 
@@ -77,11 +77,23 @@ def _leaves(value):
             yield item
 
 
-def from_dlpack(value, copy=False, device=None) -> Array:
-    """A view of an array of another library (torch, jax, cupy on the CPU), or a copy."""
+def from_dlpack(value, copy=None, device=None) -> Array:
+    """An array of another library (torch, jax, cupy on the CPU), or a capsule of one. Memory is shared where it lies row by row, else copied;
+    with copy=True it always is, with copy=False never, and an array that lies otherwise is an Error."""
     check_device(device)
-    array = _core.from_dlpack(value)
-    return _call("add", array, 0).block_until_ready() if copy else array
+    if type(value).__name__ != "PyCapsule" and not hasattr(value, "__dlpack__"):
+        raise Error(f"from_dlpack: a {type(value).__name__} (allowed: an array with __dlpack__, or its capsule)")
+    return _core.from_dlpack(_capsule_of(value), copy)
+
+
+def _capsule_of(value):
+    """What its library exports; the errors are that library's."""
+    if not hasattr(value, "__dlpack__"):
+        return value
+    try:
+        return value.__dlpack__(max_version=(1, 0))
+    except TypeError:  # of before the versions
+        return value.__dlpack__()
 
 
 def _implicit(value):

@@ -53,8 +53,50 @@ def test_dlpack_both_ways():
     given = np.arange(3, dtype=np.int64)
     taken = rlx.from_dlpack(given)
     assert taken.dtype == rlx.int64 and np.shares_memory(taken.numpy(), given)
-    with pytest.raises(rlx.Error, match="contiguous"):
-        rlx.from_dlpack(given[::2])
+    with pytest.raises(rlx.Error, match="contiguous .allowed with copy=False"):
+        rlx.from_dlpack(given[::2], copy=False)
+
+
+class Foreign:
+    """An array of another library: NumPy's, of which nothing is seen but DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("view", [np.s_[:, ::2], np.s_[::-1, 1:], np.s_[..., 0], np.s_[:0, ::2], np.s_[0, 1, 2:]])
+def test_dlpack_of_any_layout(view):
+    for dtype in (np.bool_, np.int8, np.float16, np.float64, np.complex128):
+        given = (np.arange(24).reshape(2, 4, 3) % 5).astype(dtype)[view]
+        for taken in (rlx.from_dlpack(Foreign(given)), rlx.asarray(Foreign(given)), rlx.jit(lambda x: x)(Foreign(given))):
+            assert taken.dtype.name == rlx.asarray(given).dtype.name and np.array_equal(taken.numpy(), given)
+
+
+def test_dlpack_copies_any_type():
+    for given in (np.array([True, False]), np.array([-0.0, 1.0]), np.array([2**63], np.uint64), np.array([1j])):
+        copied = rlx.from_dlpack(Foreign(given), copy=True).numpy()
+        assert copied.dtype == given.dtype and copied.tobytes() == given.tobytes() and not np.shares_memory(copied, given)
+
+
+def test_dlpack_refused_by_a_library_is_its_error():
+    class Refusing(np.ndarray):
+        def __dlpack__(self, **_):
+            raise BufferError("the conjugate bit is set")
+
+    with pytest.raises(BufferError, match="conjugate bit"):
+        rlx.from_dlpack(np.arange(3.0).view(Refusing))
+    with pytest.raises(rlx.Error, match="from_dlpack: a int .allowed: an array with __dlpack__"):
+        rlx.from_dlpack(3)
+    capsule = np.arange(3.0).__dlpack__()
+    assert np.array_equal(rlx.from_dlpack(capsule), [0, 1, 2])
+    with pytest.raises(rlx.Error, match="a capsule that was used before"):
+        rlx.from_dlpack(capsule)
 
 
 def test_devices_that_hold_no_arrays_are_errors():
@@ -203,6 +245,7 @@ def test_dlpack_copies_where_it_is_asked_to():
     x = rlx.asarray(np.arange(3, dtype=np.float32))
     shared, copied = np.from_dlpack(x, copy=False), np.from_dlpack(x, copy=True)
     assert np.array_equal(shared, copied) and not np.shares_memory(shared, copied) and np.shares_memory(shared, x.numpy())
+    assert copied.flags.writeable and not shared.flags.writeable
 
 
 @pytest.mark.parametrize("number", [2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
