@@ -53,6 +53,38 @@ def test_tails_keep_their_digits():
     assert np.allclose(derivative(special.i0, np.array([1e-16, 1e-4, -2.0]), 1), scipy.special.i1([1e-16, 1e-4, -2.0]), rtol=1e-15, atol=0)
 
 
+FAR_OUT = [
+    ("gamma", (np.array([1e-300, 7.5, 25, 100, 160.25, 170.5, -30.5, -127.7, -150.3, -171.0000001]),),
+     [9.999999999999999e299, 1871.2543057977884, 6.204484017332394e23, 9.332621544394415e155, 1.0473977871884765e283, 5.56209241456e305, -2.1357974436941745e-33,
+      4.3206709838626126e-215, -1.5097598047749159e-263, 8.057896729372085e-303], 8),
+    ("factorial", (np.array([-0.7, 27, 100, 127.6, 170.5]),), [0, 1.0888869450418352e28, 9.332621544394415e157, 5.531833011069594e214, 9.4833675668248e307], 8),
+    ("ndtr", (np.array([-37, -20.3, -8, 0, 1e-31, 3, np.inf, -np.inf, np.nan]),),
+     [5.725571222524577e-300, 6.429244467698346e-92, 6.220960574271784e-16, 0.5, 0.5, 0.9986501019683699, 1, 0, np.nan], 6),
+    ("poch", (np.array([1e16, 1000, 1e8, -3, -3, 1e100, np.inf]), np.array([1e-3, 0.25, 3, 2, 0.5, 1e-3, 2])),
+     [1.0375284158180127, 5.622886037710301, 1.0000000300000003e24, 6, 0, 1.2589254117941673, np.inf], 200),
+    ("beta", (np.array([25.5, 1e4, -2, 1e-3, 0, np.inf]), np.array([0.3, 0.3, 1, 1e12, 0, 0.3])), [1.136919767373819, 0.18875722438372924, -0.5, 972.1867000610919, np.inf, 0], 60),
+    ("betaln", (np.array([0, np.inf, -2]), np.array([0, 0.3, 1])), [np.inf, -np.inf, -math.log(2)], 4),
+    ("comb", (np.array([1e6, 1e12, 200, 1e16]), np.array([3, 2.5, 100, 0])), [1.66666166667e17, 3.0090111122490582e29, 9.054851465610328e58, 1], 400),
+    ("polygamma", (np.array([40.0, 100, 170]), np.array([100.0, 1000, 20])), [-2.475539438617731e-34, -9.807106203035294e-145, -2.4252478874086773e84], 8),
+    ("erfcx", (np.array([-20.3, -3.7, 7.3, 13.9, 14.3, 27.0, -27.0]),),
+     [1.859700651326472e179, 1764092.7560908962, 0.07658060847147892, 0.04048494476429228, 0.0393580473372741, 0.02088160799042094, np.inf], 8),
+    ("boxcox", (np.array([1.01, 3, 3, 0]), np.array([1e-307, 1e-9, 2e-2, 0])), [0.009950330853168092, 1.0986122892715842, 1.110770663923851, -np.inf], 6),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name,args,expected,units", FAR_OUT, ids=[case[0] for case in FAR_OUT])
+def test_far_out_arguments_have_all_digits(name, args, expected, units):
+    """Numbers of mpmath with 60 digits."""
+    seen = np.asarray(getattr(special, name)(*args))
+    assert np.allclose(seen, expected, rtol=units * 2**-52, atol=0, equal_nan=True), (seen, expected)
+
+
+def test_box_cox_is_differentiable_where_the_exponent_is_none():
+    by_lmbda = lambda order, at: derivative(lambda l: special.boxcox(jnp.full_like(l, 3.0), l), np.array([at]), order)
+    assert np.allclose([by_lmbda(1, 0.0), by_lmbda(2, 0.0)], [[0.603474480406291], [0.4419896533813024]], rtol=1e-12, atol=0)
+    assert np.allclose(by_lmbda(1, 0.02), 0.612387538491712, rtol=1e-12, atol=0)
+
+
 def test_derivatives_at_the_ends_are_those_of_jax():
     zeros, y = np.float32([0, 0, 0, 0]), np.float32([0, 2, np.inf, 0.5])
     slope = lambda f, x: np.asarray(rlx.vjp(f, jnp.asarray(x))[1](jnp.ones(4))[0])

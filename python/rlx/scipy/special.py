@@ -47,8 +47,46 @@ def _in_f64(function, *xs):
     return function(*(x.astype(DType.f64) for x in xs)).astype(xs[0].dtype)
 
 
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
+_FAR = 8.0  # from here on Stirling's series has all digits of f64
+
+
+def _stirling(x):
+    """log gamma(x) less (x - 1/2) log(x) - x + log(2 pi) / 2, of x >= 8."""
+    inverse, total = 1.0 / x, 0.0
+    for coefficient in reversed(_STIRLING):
+        total = total * (inverse * inverse) + coefficient
+    return total * inverse
+
+
+def _gamma_factors(x):
+    """Two factors of gamma(x), x >= 0, finite up to 250: an exponent of gammaln would lose as many digits as it has."""
+    far = x > _FAR
+    z, rest = jnp.minimum(_safe(far, x, _FAR), 250.0), _safe(~far, x, 1.0)
+    power = jnp.power(z, 0.5 * z - 0.25)
+    small = rest < 1
+    product, rest = where(small, 1.0 / _safe(small, rest, 1.0), 1.0), where(small, rest + 1.0, rest)
+    for _ in range(6):  # gamma(x) = (x - 1) gamma(x - 1)
+        beyond = rest > 2
+        rest = where(beyond, rest - 1.0, rest)
+        product = where(beyond, product * rest, product)
+    return where(far, math.sqrt(2 * math.pi) * exp(_stirling(z)) * power, product * exp(gammaln(rest))), where(far, power / exp(z), 1.0)
+
+
+@custom_jvp
 def _gamma(x):
-    return gammasgn(x) * exp(gammaln(x))
+    negative, fraction = x < 0, x - jnp.round(x)
+    first, second = _gamma_factors(abs(x))
+    # gamma(x) gamma(-x) = -pi / (x sin(pi x))
+    mirrored = math.pi / abs(jnp.sin(math.pi * _safe(negative, fraction, 0.5))) / _safe(negative, abs(x) * first, 1.0) / second
+    return gammasgn(x) * where(negative, mirrored, first * second)
+
+
+@_gamma.defjvp
+def _(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    y = _gamma(x)
+    return y, dx * (y * digamma(x))
 
 
 def gamma(x):
@@ -58,8 +96,30 @@ def gamma(x):
 
 def factorial(n, exact=False):
     """n!; 0 for n < 0."""
-    n = float_of(n)
-    return where(n < 0, 0.0, gamma(_safe(~(n < 0), n, 0.0) + 1.0))
+    # n + 1 is rounded
+    product = lambda n: where(n < 1, _gamma(where(n < 1, n, 0.0) + 1.0), n * _gamma(_safe(n >= 1, n, 1.0)))
+    return _in_f64(lambda n: where(n < 0, 0.0, product(_safe(~(n < 0), n, 0.0))), n)
+
+
+def _log_rise(z, m):
+    """log |gamma(z + m) / gamma(z)|. Far from 0 the two would cancel: by Stirling's series there (Didonato and Morris 1992)."""
+    both = z + m
+    far = (z >= _FAR) & (both >= _FAR) & (jnp.maximum(z, both) < math.inf)
+    start, end, change = _safe(far, z, _FAR), _safe(far, both, _FAR), _safe(far, m, 0.0)
+    near = abs(change) < 0.5 * start
+    ratio = where(near, log1p(where(near, change / start, 0.0)), log(end / start))
+    rise = (start - 0.5) * ratio + change * (log(end) - 1.0) + (_stirling(end) - _stirling(start))
+    rise = where(far, rise, where(jnp.equal(z, math.inf), m * math.inf, gammaln(both) - gammaln(z)))
+    return where(jnp.equal(m, 0.0), 0.0, rise)
+
+
+def _whole(x):
+    return jnp.equal(x, jnp.floor(x))
+
+
+def _between_poles(z, m):
+    """Whether gamma has poles at z and z + m, and the sign of its ratio there: gamma(1 - z) / gamma(1 - z - m) times (-1)^m."""
+    return (z <= 0) & (z + m <= 0) & _whole(z) & _whole(m), where(jnp.equal(jnp.remainder(m, 2.0), 0.0), 1.0, -1.0)
 
 
 def comb(N, k, exact=False, repetition=False):
@@ -67,26 +127,38 @@ def comb(N, k, exact=False, repetition=False):
     N, k = _floats(N, k)
     if repetition:
         return comb(N + k - 1.0, k)
+    return _in_f64(_comb, N, k)
+
+
+def _comb(N, k):
     fits = (k <= N) & (N >= 0) & (k >= 0)
     n, m = _safe(fits, N, 1.0), _safe(fits, k, 1.0)
-    return where(fits, _in_f64(lambda n, m: exp(gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)), n, m), 0.0)
+    m = jnp.minimum(m, n - m)
+    return where(fits, exp(_log_rise(n - m + 1.0, m) - gammaln(m + 1.0)), 0.0)
+
+
+def _poch(z, m):
+    poles, sign = _between_poles(z, m)
+    sign = where(poles, sign, gammasgn(z + m) * gammasgn(z))
+    product = sign * exp(_log_rise(where(poles, 1.0 - z - m, z), m))
+    return where((z <= 0) & _whole(z) & ~poles & ~jnp.isnan(m), 0.0, product)
 
 
 def poch(z, m):
     """gamma(z + m) / gamma(z)."""
-    z, m = _floats(z, m)
-    product = _in_f64(lambda z, m: gammasgn(z + m) * gammasgn(z) * exp(gammaln(z + m) - gammaln(z)), z, m)
-    return where(jnp.equal(m, 0.0), 1.0, product)
+    return _in_f64(_poch, z, m)
 
 
 def _betaln(a, b):
-    """Where the larger one is far from 0 its gamma functions would cancel: by Stirling's series (Didonato and Morris 1992)."""
     p, q = jnp.minimum(a, b), jnp.maximum(a, b)
-    far = (p >= 0) & (q > 1e3) & (q < math.inf)
-    large, small = _safe(far, q, 1e3), _safe(far, p, 1.0)
-    both = large + small
-    change = -(large - 0.5) * log1p(small / large) - small * (log(both) - 1.0) + small / (12.0 * large * both)
-    return gammaln(p) + where(far, change, gammaln(q) - gammaln(p + q))
+    poles, _ = _between_poles(p, q)
+    return gammaln(where(poles, q, p)) - _log_rise(where(poles, 1.0 - p - q, q), where(poles, q, p))
+
+
+def _beta(a, b):
+    p, q = jnp.minimum(a, b), jnp.maximum(a, b)
+    poles, sign = _between_poles(p, q)
+    return where(poles, sign * gammasgn(q), gammasgn(a) * gammasgn(b) * gammasgn(a + b)) * exp(_betaln(a, b))
 
 
 def betaln(a, b):
@@ -96,7 +168,7 @@ def betaln(a, b):
 
 def beta(a, b):
     """gamma(a) gamma(b) / gamma(a + b)."""
-    return _in_f64(lambda a, b: gammasgn(a) * gammasgn(b) * gammasgn(a + b) * exp(_betaln(a, b)), a, b)
+    return _in_f64(_beta, a, b)
 
 
 def betainc(a, b, x):
@@ -127,8 +199,12 @@ def zeta(x, q=1.0):
 
 def polygamma(n, x):
     """The n-th derivative of digamma."""
-    n, x = _floats(n, x)
-    derivative = where(jnp.equal(jnp.remainder(n, 2.0), 0.0), -1.0, 1.0) * exp(gammaln(n + 1.0)) * zeta(_safe(n > 0, n, 1.0) + 1.0, x)
+    return _in_f64(_polygamma, n, x)
+
+
+def _polygamma(n, x):
+    first, second = _gamma_factors(_safe(n > 0, n, 1.0) + 1.0)  # n! alone overflows
+    derivative = where(jnp.equal(jnp.remainder(n, 2.0), 0.0), -1.0, 1.0) * (first * zeta(_safe(n > 0, n, 1.0) + 1.0, x) * second)
     return where(jnp.equal(n, 0.0), digamma(x), derivative)
 
 
@@ -221,23 +297,44 @@ def kl_div(p, q):
     return where(outside, math.inf, rel_entr(p, q) - p + q)
 
 
+def _power_change(log_x, lmbda):
+    """(e^(lmbda log_x) - 1) / lmbda. Where the exponent is small by its series, whose derivatives by lmbda hold at 0, too."""
+    exponent = lmbda * log_x
+    small = (abs(exponent) < 1e-2) | jnp.equal(lmbda, 0.0)
+    inside = where(abs(exponent) < 1e-2, exponent, 0.0)
+    series = 1.0 + inside / 2.0 * (1.0 + inside / 3.0 * (1.0 + inside / 4.0 * (1.0 + inside / 5.0 * (1.0 + inside / 6.0))))
+    return where(small, log_x * series, expm1(_safe(~small, exponent, 1.0)) / _safe(~small, lmbda, 1.0))
+
+
 def boxcox(x, lmbda):
     """(x^lmbda - 1) / lmbda, log(x) where lmbda is 0."""
     x, lmbda = _floats(x, lmbda)
-    zero = jnp.equal(lmbda, 0.0)
-    return where(zero, log(x), expm1(lmbda * log(x)) / _safe(~zero, lmbda, 1.0))
+    return _power_change(log(x), lmbda)
 
 
 def boxcox1p(x, lmbda):
     """boxcox(1 + x, lmbda)."""
     x, lmbda = _floats(x, lmbda)
-    zero = jnp.equal(lmbda, 0.0)
-    return where(zero, log1p(x), expm1(lmbda * log1p(x)) / _safe(~zero, lmbda, 1.0))
+    return _power_change(log1p(x), lmbda)
 
 
 def ndtr(x):
     """The share of a normal distribution below x."""
-    return 0.5 * erfc(-float_of(x) * math.sqrt(0.5))
+    return _widely(_ndtr, x)
+
+
+@custom_jvp
+def _ndtr(x):
+    """By gelu(x) = x ndtr(x), which has the digits of the tail that x sqrt(1/2) rounds off. Beyond 40 nothing changes."""
+    tiny = abs(x) < 1e-30
+    inside = where(tiny, 1.0, jnp.clip(x, -40.0, 40.0))
+    return where(tiny, 0.5, call("gelu", inside) / inside)
+
+
+@_ndtr.defjvp
+def _(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    return _ndtr(x), dx * exp(_norm_logpdf(x))
 
 
 def _norm_logpdf(x):
@@ -270,7 +367,7 @@ def _widely(function, x):
 def _log_ndtr(x):
     tail = _Tail(x)
     inside = tail.inside
-    middle = where(inside > 0, log1p(-0.5 * erfc(inside * math.sqrt(0.5))), log(ndtr(where(inside > 0, 0.0, inside))))
+    middle = where(inside > 0, log1p(-_ndtr(-abs(inside))), log(_ndtr(where(inside > 0, 0.0, inside))))
     return where(tail.near, middle, _norm_logpdf(tail.far) - log(-tail.far) + log(tail.series))
 
 
@@ -343,7 +440,9 @@ def erfcx(x):
 def _erfcx(x):
     tail = _Tail(x * -math.sqrt(2.0))
     near = where(tail.near, x, 0.0)
-    return where(tail.near, exp(near * near) * erfc(near), tail.series * math.sqrt(2.0 / math.pi) / -tail.far)
+    square = near * near
+    power = exp(square) * (1.0 + call("fma", near, near, -square))  # with what the square is rounded by
+    return where(tail.near, power * erfc(near), tail.series * math.sqrt(2.0 / math.pi) / -tail.far)
 
 
 def bernoulli(n):
