@@ -349,7 +349,9 @@ class _Tail:
         self.near = x > edge
         self.inside, self.far = _safe(self.near, x, 0.0), _safe(~self.near, x, edge)
         inverse = 1.0 / (self.far * self.far)
-        self.series = 1.0 - inverse * (1.0 - 3.0 * inverse * (1.0 - 5.0 * inverse * (1.0 - 7.0 * inverse * (1.0 - 9.0 * inverse * (1.0 - 11.0 * inverse)))))
+        self.series = 1.0
+        for odd in range(17, 0, -2):
+            self.series = 1.0 - odd * inverse * self.series
 
 
 def log_ndtr(x):
