@@ -228,7 +228,7 @@ class Array(_core.ArrayBase):
         return self
 
     def __abs__(self):
-        return _call("abs", self)
+        return self if self.dtype == DType["bool"] else _call("abs", self)
 
     def __invert__(self):
         return _call("logical_not", self)

@@ -78,6 +78,16 @@ def axes_of(x, axis):
     return list(axis) if isinstance(axis, (tuple, list)) else [axis]
 
 
+def of_each(function):
+    """`function` of one array, or a list of what it gives for each of several."""
+
+    @functools.wraps(function)
+    def called(*xs):
+        return function(xs[0]) if len(xs) == 1 else [function(x) for x in xs]
+
+    return called
+
+
 def reduced(name, x, axis, keepdims, **options):
     return call(name, x, axes_of(x, axis), keep_dims=keepdims, **options)
 

@@ -6,7 +6,8 @@ from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import number_of, widened, wrapped
-from ._base import along, array_of, call, float_of, integers_of, place_of, public, sizes_of
+from . import _complex
+from ._base import along, array_of, call, float_of, integers_of, of_each, place_of, public, sizes_of
 from .elementwise import clip, less, remainder, where
 from .reductions import sum
 
@@ -82,11 +83,13 @@ def stack(xs, axis=0, dtype=None):
     return call("stack", [array_of(x) if dtype is None else array_of(x).astype(dtype) for x in xs], axis)
 
 
+@of_each
 def atleast_1d(x):
     x = array_of(x)
     return reshape(x, (1,)) if x.ndim == 0 else x
 
 
+@of_each
 def atleast_2d(x):
     x = atleast_1d(x)
     return reshape(x, (1, x.shape[0])) if x.ndim == 1 else x
@@ -125,9 +128,9 @@ def roll(x, shift, axis=None):
     """The elements shifted, those pushed out coming in at the other end; without an axis those of the flat array."""
     x = array_of(x)
     if axis is None:
-        return reshape(call("roll", reshape(x, -1), [shift], [0]), list(x.shape))
-    axes = sizes_of(axis)
-    return call("roll", x, sizes_of(shift) * (len(axes) if isinstance(shift, int) else 1), axes)
+        return reshape(roll(reshape(x, -1), shift, 0), list(x.shape))
+    shifts, axes = sizes_of(shift), sizes_of(axis)
+    return call("roll", x, shifts * (len(axes) if len(shifts) == 1 else 1), axes * (len(shifts) if len(axes) == 1 else 1))
 
 
 def repeat(x, repeats, axis=None, total_repeat_length=None):
@@ -204,6 +207,7 @@ def take(x, indices, axis=None, mode=None, fill_value=None):
     """The slices at `indices` along an axis; negative ones count from the end. `mode` of those outside: clip, wrap, or fill with `fill_value`."""
     x, axis = along(x, axis)
     axis, indices = place_of(axis, x.ndim), array_of(indices)
+    indices = indices.astype("int32") if indices.dtype == DType["bool"] else indices
     if mode is None and fill_value is None:
         return x[(slice(None),) * axis + (indices,)]
     result = call("take", x, _placed(indices, x.shape[axis], mode, x), axis)
@@ -229,15 +233,16 @@ def take_along_axis(x, indices, axis=-1, mode=None, fill_value=None):
 
 
 def sort(x, axis=-1, descending=False, stable=True, kind=None):
-    """The elements in order along an axis; without one those of the flat array. NaN is the largest."""
+    """The elements in order along an axis; without one those of the flat array. NaN is the largest. Complex numbers are in order by their real
+    part, then by the imaginary one."""
     x, axis = along(x, axis)
-    return call("sort", [x], 1, axis, descending)[0]
+    return _complex.in_order(x, axis, descending)[0] if is_complex(x.dtype) else call("sort", [x], 1, axis, descending)[0]
 
 
 def argsort(x, axis=-1, descending=False, stable=True, kind=None):
     """The positions that sort."""
     x, axis = along(x, axis)
-    return call("argsort", x, axis, descending)
+    return _complex.in_order(x, axis, descending)[1] if is_complex(x.dtype) else call("argsort", x, axis, descending)
 
 
 def searchsorted(a, v, side="left", sorter=None, method=None):
@@ -264,6 +269,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 def diag(x, k=0):
     """The diagonal of a matrix, or a matrix with this diagonal."""
     x = array_of(x)
+    if x.ndim not in (1, 2):
+        raise Error(f"diag: {x._type_text()} (allowed: one axis or two)")
     if x.ndim == 2:
         return diagonal(x, k)
     if k == 0:

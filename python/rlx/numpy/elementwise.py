@@ -31,28 +31,65 @@ for _name, _of in _ALIASES.items():
     globals()[_name] = globals()[_of]
 
 # On any numbers.
-_UNARY = {"absolute": "abs", "abs": "abs", "negative": "neg", "square": "square", "sign": "sign", "conj": "conj", "conjugate": "conj",
+_UNARY = {"negative": "neg", "sign": "sign", "conj": "conj", "conjugate": "conj",
           "bitwise_invert": "logical_not", "invert": "logical_not"}  # fmt: skip
 for _name, _of in _UNARY.items():
     globals()[_name] = named(_name, lambda x, _op=_of: _applied(_op, array_of(x)), f"rlx.ops.{_of} of each element.")
 
+
+
+def _is_whole(x):
+    return is_integer(x.dtype) or x.dtype == DType["bool"]
+
+
+def abs(x):  # noqa: A001
+    """The magnitude of each element."""
+    x = array_of(x)
+    return x if x.dtype == DType["bool"] else call("abs", x)
+
+
+absolute = abs
+
+
+def square(x):
+    """x * x of each element; bool counts as i32."""
+    x = array_of(x)
+    return call("square", x.astype(DType.i32) if x.dtype == DType["bool"] else x)
+
+
 _ROUNDING = ("floor", "ceil", "trunc")
 for _name in _ROUNDING:
     globals()[_name] = named(
-        _name, lambda x, _op=_name: array_of(x) if is_integer(array_of(x).dtype) else call(_op, array_of(x)), f"rlx.ops.{_name}; integers stay."
+        _name, lambda x, _op=_name: array_of(x) if _is_whole(array_of(x)) else call(_op, array_of(x)), f"rlx.ops.{_name}; integers stay."
     )
 
 _BINARY = {"add": "add", "subtract": "sub", "multiply": "mul", "maximum": "max", "minimum": "min", "equal": "eq", "not_equal": "ne", "less": "lt",
            "less_equal": "le", "greater": "gt", "greater_equal": "ge", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
-           "bitwise_xor": "logical_xor", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "left_shift": "shl", "right_shift": "shr",
-           "fmod": "rem"}  # fmt: skip
+           "bitwise_xor": "logical_xor", "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "left_shift": "shl", "right_shift": "shr"}  # fmt: skip
 _OF_BOOLS = {"add": "logical_or", "mul": "logical_and"}
+
+
+_OF_COMPLEX = {"max": _complex.larger, "min": _complex.smaller}
 
 
 def _of_numbers(op, x, y):
     x, y = operands_of(x, y)
-    truths = op in _OF_BOOLS and dtype_of(x) == dtype_of(y) == DType["bool"]
-    return call(_OF_BOOLS[op] if truths else op, x, y)
+    if op in _OF_BOOLS and dtype_of(x) == dtype_of(y) == DType["bool"]:
+        return call(_OF_BOOLS[op], x, y)
+    if op in _OF_COMPLEX and (is_complex(dtype_of(x)) or is_complex(dtype_of(y))):
+        return _OF_COMPLEX[op](*[array_of(each).astype(result_type(x, y)) for each in (x, y)])
+    return call(op, x, y)
+
+
+def _counted(x, y):
+    """Operands of what has no meaning for bool: two of them count as i32."""
+    x, y = operands_of(x, y)
+    return (array_of(x).astype(DType.i32), y) if dtype_of(x) == dtype_of(y) == DType["bool"] else (x, y)
+
+
+def fmod(x, y):
+    """x - y * trunc(x / y): of the sign of x."""
+    return call("rem", *_counted(x, y))
 
 
 for _name, _of in _BINARY.items():
@@ -95,7 +132,7 @@ def _signs_differ(remainder_, divisor):
 
 def floor_divide(x, y):
     """The largest integer at most x / y."""
-    x, y = operands_of(x, y)
+    x, y = _counted(x, y)
     rest = call("rem", x, y)
     if is_floating(dtype_of(rest)):  # as NumPy: x / y may be rounded up to an integer, or to 0
         exact = call("round", call("div", x - rest, y))
@@ -108,7 +145,7 @@ def floor_divide(x, y):
 
 def remainder(x, y):
     """x - y * floor(x / y): of the sign of y."""
-    x, y = operands_of(x, y)
+    x, y = _counted(x, y)
     rest = call("rem", x, y)
     rest = where(_signs_differ(rest, y), rest + y, rest)
     if not is_floating(dtype_of(rest)):
@@ -132,8 +169,6 @@ def _whole_power(x, n):
 
 def _integer_power(x, y, dtype):
     """x to the power of y by squaring: what does not fit wraps, as products do."""
-    if dtype == DType["bool"]:
-        raise Error(f"pow: {array_of(x)._type_text()} to the power of {array_of(y)._type_text()} (allowed: numbers)")
     base, rest = array_of(x).astype(dtype), array_of(y).astype(dtype)
     result, bits = call("ones_like", base), int(dtype.name[1:])
     inverse = where(equal(base, 1), 1, where(bitwise_and(equal(base, -1), dtype.name[0] == "i"), where(equal(bitwise_and(rest, 1), 1), -1, 1), 0))
@@ -146,11 +181,12 @@ def _integer_power(x, y, dtype):
 
 def pow(x, y):  # noqa: A001
     """x to the power of y. Integers to the power of integers are integers, which wrap; those of powers below 0 are rounded to 0."""
-    x, y = operands_of(x, y)
+    x, y = _counted(x, y)
     if is_floating(dtype_of(x)) or is_floating(dtype_of(y)) or is_complex(dtype_of(x)) or is_complex(dtype_of(y)):
         return _whole_power(x, y) if type(y) is int and 0 <= y <= 4 else call("pow", x, y)
     if type(y) is not int:
         return _integer_power(x, y, result_type(x, y))
+    x = array_of(x).astype(DType.i32) if dtype_of(x) == DType["bool"] else x
     if y < 0:
         raise Error(f"pow: integers to the power of {y} (allowed: 0 and more)")
     return _whole_power(x, y)
@@ -179,11 +215,23 @@ def logical_not(x):
     return call("logical_not", truth_of(x))
 
 
+def _rounded_whole(x, step):
+    """Integers as multiples of `step`, half to even."""
+    if step > 2 ** (int(x.dtype.name[1:]) - 1):
+        return call("zeros_like", x)
+    below = floor_divide(x, step)
+    rest = x - below * step
+    is_up = call("logical_or", greater(rest, step // 2), call("logical_and", equal(rest, step // 2), equal(bitwise_and(below, 1), 1)))
+    return (below + is_up.astype(x.dtype)) * step
+
+
 def round(x, decimals=0):  # noqa: A001
     """The nearest multiple of 10^-decimals, half to even."""
     x = array_of(x)
     if is_integer(x.dtype):
-        return x
+        return x if decimals >= 0 else _rounded_whole(x, 10**-decimals)
+    if is_complex(x.dtype):
+        return call("complex", round(x.real, decimals), round(x.imag, decimals))
     return call("round", x) if decimals == 0 else call("round", x * 10.0**decimals) / 10.0**decimals
 
 

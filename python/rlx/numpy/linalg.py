@@ -101,6 +101,8 @@ def _threshold(s, shape, rtol):
 def matrix_rank(a, rtol=None):
     """How many singular values are above rtol times the largest, by default max(M, N) roundings."""
     a = float_of(a)
+    if a.ndim < 2:
+        return reduced("any", not_equal(a, 0), None, False).astype(DType.i32)
     s = svdvals(a)
     return sum(s > _threshold(s, a.shape, rtol), axis=-1) if s.shape[-1] else zeros(s.shape[:-1], DType.i32)
 
@@ -126,7 +128,10 @@ def lstsq(a, b, rcond=None):
 
 def _factors(a):
     """The diagonal of U, and whether rows were exchanged an even number of times."""
-    factors, pivots, _ = call("lu", float_of(a))
+    a = float_of(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise Error(f"a determinant of {a._type_text()} (allowed: square matrices)")
+    factors, pivots, _ = call("lu", a)
     rows = call("iota", pivots, list(pivots.shape), DType.i32, -1)
     return diagonal(factors), equal(sum(not_equal(pivots, rows), axis=-1) % 2, 0)
 
@@ -230,8 +235,12 @@ def matrix_power(x, n):
 
 
 def cross(x, y, axis=-1):
-    """The cross product of vectors of three elements along an axis."""
+    """The cross product of vectors of three elements along an axis; of two elements its last number alone."""
     x, y = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
+    if x.shape[-1] != y.shape[-1] or x.shape[-1] not in (2, 3):
+        raise Error(f"cross: {x._type_text()} and {y._type_text()} (allowed: three elements each, or two, along the axis)")
+    if x.shape[-1] == 2:
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
     turned = lambda v, k: concatenate([v[..., k:], v[..., :k]], -1)  # noqa: E731
     return moveaxis(turned(x, 1) * turned(y, 2) - turned(x, 2) * turned(y, 1), -1, axis)
 

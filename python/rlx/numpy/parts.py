@@ -3,9 +3,9 @@ import builtins
 import math
 
 from .._conversions import asarray
-from .._core import DType
+from .._core import DType, Error
 from .._dtypes import is_complex
-from ._base import along, array_of, axes_of, call, of_type, place_of, public, sizes_of
+from ._base import along, array_of, axes_of, call, of_each, of_type, place_of, public, sizes_of
 from .arrangement import argsort, atleast_1d, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, swapaxes, take, tile
 from .creation import zeros
 from .products import matmul, tensordot
@@ -38,6 +38,7 @@ def dsplit(x, indices_or_sections):
     return split(x, indices_or_sections, 2)
 
 
+@of_each
 def atleast_3d(x):
     """With axes of size 1 until there are three."""
     x = array_of(x)
@@ -107,11 +108,21 @@ def resize(x, new_shape):
     return reshape(tile(x, -(-count // x.size))[:count], shape) if x.size else zeros(shape, x.dtype)
 
 
+def _known_places(name, obj, n):
+    """Positions, or where a mask of as many elements holds."""
+    given = array_of(obj)
+    if given.dtype != DType["bool"] or given.ndim == 0:
+        return [int(i) for i in given.reshape(-1).tolist()]
+    if given.shape != (n,):
+        raise Error(f"{name}: a mask of {given._type_text()} for {n} slices (allowed: one element for each)")
+    return [i for i, holds in enumerate(given.tolist()) if holds]
+
+
 def delete(x, obj, axis=None):
     """Without the slices at positions that are known."""
     x, axis = along(x, axis)
     n = x.shape[axis]
-    gone = range(*obj.indices(n)) if isinstance(obj, slice) else [int(i) for i in array_of(obj).reshape(-1).tolist()]
+    gone = range(*obj.indices(n)) if isinstance(obj, slice) else _known_places("delete", obj, n)
     if outside := [i for i in gone if not -n <= i < n]:
         raise IndexError(f"delete: index {outside[0]} is outside of axis {axis} with size {n}")
     gone = {i % n for i in gone}
@@ -122,9 +133,8 @@ def insert(x, obj, values, axis=None):
     """With values in front of positions that are known."""
     x, axis = along(x, axis)
     x = moveaxis(x, axis, 0)
-    places = array_of(obj)
-    single = places.ndim == 0
-    places = [int(i) + (x.shape[0] if int(i) < 0 else 0) for i in places.reshape(-1).tolist()]
+    single = array_of(obj).ndim == 0
+    places = [i + (x.shape[0] if i < 0 else 0) for i in _known_places("insert", obj, x.shape[0])]
     values = of_type(values, x.dtype)
     if single and values.ndim == x.ndim:
         places = places * values.shape[0]
@@ -155,13 +165,22 @@ def trim_zeros(x, trim="fb"):
     return x[found[0] if "f" in trim else 0 : found[-1] + 1 if "b" in trim else None]
 
 
+def _with_element(name, x, kth, axis):
+    """x, which has such elements along an axis, by itself of the flat array."""
+    x = array_of(x)
+    n = x.size if axis is None else x.shape[axis]
+    if outside := [k for k in sizes_of(kth) if not -n <= k < n]:
+        raise Error(f"{name}: element {outside[0]} of {n} (allowed: {-n}..{n - 1})")
+    return x
+
+
 def partition(x, kth, axis=-1):
     """The elements such that those before the k-th are not larger: in order, here."""
-    return sort(x, axis)
+    return sort(_with_element("partition", x, kth, axis), axis)
 
 
 def argpartition(x, kth, axis=-1):
-    return argsort(x, axis)
+    return argsort(_with_element("argpartition", x, kth, axis), axis)
 
 
 def lexsort(keys, axis=-1):
@@ -196,6 +215,8 @@ def gradient(x, *varargs, axis=None):
 
 
 def _slopes(x, axis, step):
+    if x.shape[axis] < 2:
+        raise Error(f"gradient: {x._type_text()} has {x.shape[axis]} elements along axis {axis} (allowed: 2 and more)")
     x = moveaxis(x, axis, -1)
     widths = array_of(step)
     if widths.ndim == 0:

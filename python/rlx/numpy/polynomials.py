@@ -2,12 +2,14 @@
 import builtins
 import math
 
-from .._core import Error
+from .._conversions import asarray
+from .._core import DType, Error
 from ._base import array_of, call, float_of, public
 from .arrangement import concatenate, moveaxis
 from .creation import arange, linspace, ones, zeros
-from .elementwise import abs, cos, pow, sqrt, where
+from .elementwise import abs, cos, maximum, pow, sqrt, where
 from .linalg import lstsq
+from .numbers import i0
 from .statistics import convolve
 
 
@@ -65,6 +67,14 @@ def poly(roots):
     return p
 
 
+def roots(p):
+    """The complex numbers where a polynomial is 0. How many there are depends on zeros in front, so that it must be known."""
+    import numpy
+
+    p = float_of(p)
+    return asarray(numpy.roots(p.numpy()).astype("complex128" if p.dtype in (DType.f64, DType.c128) else "complex64"))
+
+
 def vander(x, n=None, increasing=False):
     """The powers of a vector, one row for each element."""
     x = array_of(x)
@@ -107,6 +117,12 @@ def blackman(n):
 
 def bartlett(n):
     return 1 - abs(linspace(-1, 1, n)) if n > 1 else ones(n)
+
+
+def kaiser(n, beta):
+    if n < 2:
+        return ones(n)
+    return i0(beta * sqrt(maximum(1 - linspace(-1, 1, n) ** 2.0, 0))) / i0(float(beta))
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):

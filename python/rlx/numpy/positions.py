@@ -140,8 +140,10 @@ def _index_inside(index, axis, size, mode):
     return index
 
 
-def put_along_axis(x, indices, values, axis):  # noqa: A002
+def put_along_axis(x, indices, values, axis, inplace=False):
     """With `values` at one place of each line along an axis; a new array."""
+    if inplace:
+        raise Error("put_along_axis: arrays do not change (allowed: inplace=False)")
     x, indices = array_of(x), array_of(indices)
     axis %= x.ndim
     shape = [indices.shape[i] if i == axis else x.shape[i] for i in range(x.ndim)]

@@ -1,5 +1,5 @@
 """Products of matrices and vectors."""
-from .._core import Error
+from .._core import DType, Error
 from ._base import array_of, call, place_of, public, sizes_of, written
 from .arrangement import reshape
 from .elementwise import conj
@@ -7,8 +7,10 @@ from .reductions import sum
 
 
 def _products(name, x, y, dtype, *args):
-    """In `dtype`, where it is given. `precision` is the session's: rlx.Session says in which numbers products are computed."""
+    """In `dtype`, where it is given. Of bool whether any product is true. `precision` is the session's: rlx.Session says in which numbers products are computed."""
     x, y = array_of(x), array_of(y)
+    if dtype is None and x.dtype == y.dtype == DType["bool"]:
+        return call("ne", call(name, x.astype(DType.i32), y.astype(DType.i32), *args), 0)
     return call(name, x, y, *args) if dtype is None else call(name, x.astype(dtype), y.astype(dtype), *args)
 
 

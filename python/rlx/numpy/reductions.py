@@ -3,7 +3,8 @@ import builtins
 
 from .._conversions import asarray
 from .._core import DType, Error
-from .._dtypes import is_floating, numpy_dtype, OF_PYTHON
+from .._dtypes import is_complex, is_floating, numpy_dtype, OF_PYTHON
+from . import _complex
 from ._base import along, array_of, axes_of, call, chosen, float_of, place_of, public, reduced, truth_of, written
 from .types import result_type
 
@@ -45,12 +46,24 @@ def _limit(dtype, largest):
 
 def _extreme(name, x, axis, keepdims, out, initial, where):
     x = array_of(x)
+    if is_complex(x.dtype):
+        return _complex_extreme(name, x, axis, keepdims, out, initial, where)
     if initial is None:
         if where is not None and where is not True:
             raise Error(f"{name}: with `where` an `initial` is needed, which stands for no elements")
         return written(reduced(f"reduce_{name}", _not_empty(name, x, axis), axis, keepdims), out)
     result = reduced(f"reduce_{name}", chosen(x, where, _limit(x.dtype, name == "min")), axis, keepdims)
     return written(call(name, result, asarray(initial, x.dtype)), out)
+
+
+def _complex_extreme(name, x, axis, keepdims, out, initial, where):
+    if initial is None and where is not None and where is not True:
+        raise Error(f"{name}: with `where` an `initial` is needed, which stands for no elements")
+    if initial is None:
+        return written(_complex.extreme(name, _not_empty(name, x, axis), axes_of(x, axis), keepdims), out)
+    initial = asarray(initial, x.dtype)
+    result = _complex.extreme(name, chosen(x, where, initial), axes_of(x, axis), keepdims)
+    return written((_complex.larger if name == "max" else _complex.smaller)(result, call("broadcast_to", initial, list(result.shape))), out)
 
 
 def max(x, axis=None, keepdims=False, out=None, initial=None, where=None):  # noqa: A001
@@ -86,6 +99,10 @@ def mean(x, axis=None, dtype=None, keepdims=False, out=None, where=None):
 def var(x, axis=None, ddof=0, keepdims=False, correction=None, dtype=None, out=None, where=None):
     """The variance over axes, divided by count - ddof."""
     x, ddof = _floats(x, dtype), ddof if correction is None else correction
+    if is_complex(x.dtype):
+        distances = call("abs", x - mean(x, axis, keepdims=True, where=where))
+        count = _count(distances, True if where is None else where, axis, keepdims)
+        return written(sum(distances * distances, axis, None, keepdims, where=where) / (count - ddof), out)
     if where is None or where is True:
         return written(reduced("var", x, axis, keepdims, correction=ddof), out)
     squares = call("square", x - mean(x, axis, keepdims=True, where=where))
@@ -94,7 +111,7 @@ def var(x, axis=None, ddof=0, keepdims=False, correction=None, dtype=None, out=N
 
 def std(x, axis=None, ddof=0, keepdims=False, correction=None, dtype=None, out=None, where=None):
     """The standard deviation over axes; as var."""
-    if where is None or where is True:
+    if (where is None or where is True) and not is_complex(array_of(x).dtype):
         return written(reduced("std_dev", _floats(x, dtype), axis, keepdims, correction=ddof if correction is None else correction), out)
     return written(call("sqrt", var(x, axis, ddof, keepdims, correction, dtype, where=where)), out)
 
@@ -169,6 +186,8 @@ def cumulative_prod(x, axis=None, dtype=None, include_initial=False):
 def diff(x, n=1, axis=-1, prepend=None, append=None):
     """The differences of neighbours, n times, of bool whether they differ; `prepend` and `append`, also numbers, come before and behind x."""
     x = array_of(x)
+    if n < 0:
+        raise Error(f"diff: {n} times (allowed: 0 and more)")
     axis = place_of(axis, x.ndim)
     column = [1 if i == axis else size for i, size in enumerate(x.shape)]
 

@@ -96,7 +96,10 @@ def intersect1d(x, y, assume_unique=False, return_indices=False, size=None, fill
 
 def setdiff1d(x, y, assume_unique=False, size=None, fill_value=None):
     """The elements of x that are not in y, in order."""
-    return _by_numpy("setdiff1d", x, y, size, fill_value)
+    import numpy
+
+    values = numpy.setdiff1d(array_of(x).numpy(), array_of(y).numpy())
+    return _padded(values, size, fill_value if fill_value is not None else (values[0] if len(values) else 0))
 
 
 def setxor1d(x, y, assume_unique=False, size=None, fill_value=None):

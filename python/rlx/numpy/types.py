@@ -13,7 +13,7 @@ def astype(x, dtype, copy=True, device=None):
 
 
 def can_cast(given, to):
-    """Whether a type holds all values of another."""
+    """Whether both types together have the second one: result_type(given, to) == to."""
     given = given.dtype if isinstance(given, Array) else as_dtype(given)
     return result_type(given, to) == as_dtype(to)
 
