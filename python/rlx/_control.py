@@ -104,8 +104,10 @@ def scan(step, carry, xs=None, length=None, reverse=False, unroll=1):
 
 
 def associative_scan(combine, xs, axis=0, reverse=False):
-    """Element k along `axis` is what `combine` makes of the elements 0..k; it gets several elements at once."""
+    """Element k along `axis` is what `combine` makes of the elements 0..k; it gets several elements at once, where the size is no number one."""
     leaves, tree = _trees.flatten(xs)
+    if any(not isinstance(_size(leaf, axis), int) for leaf in leaves):
+        return _scanned(combine, leaves, tree, axis, reverse)
 
     def traced(trace, inputs):
         def called(earlier, later):
@@ -116,6 +118,29 @@ def associative_scan(combine, xs, axis=0, reverse=False):
         return list(_core.apply("associative_scan", (Traced(trace, called), inputs, axis, reverse), {}))
 
     return _trees.unflatten(tree, in_trace("associative_scan", _arrays(leaves), traced))
+
+
+def _size(x, axis):
+    return x.shape[axis] if isinstance(x, Array) and -x.ndim <= axis < x.ndim else 0
+
+
+def _scanned(combine, leaves, tree, axis, reverse):
+    """associative_scan along an axis of any size, one element after another."""
+    from .numpy import concatenate, expand_dims, flip, moveaxis
+
+    fronts = [moveaxis(flip(x, axis) if reverse else x, axis, 0) for x in leaves]
+    element = lambda slices: _trees.unflatten(tree, [expand_dims(x, axis) for x in slices])
+    front = lambda outputs: [moveaxis(y, axis, 0)[0] for y in _trees.flatten(outputs)[0]]
+
+    def step(carry, slices):
+        outputs = combine(element(carry), element(slices))
+        _check_same("associative_scan", tree, _trees.flatten(outputs)[1])
+        return (carry := front(outputs)), carry
+
+    first = [x[0] for x in fronts]
+    later = scan(step, first, [x[1:] for x in fronts])[1]
+    all_elements = [moveaxis(concatenate([expand_dims(x, 0), y], 0), 0, axis) for x, y in zip(first, later)]
+    return _trees.unflatten(tree, [flip(y, axis) if reverse else y for y in all_elements])
 
 
 def map(function, xs):  # noqa: A001

@@ -4,6 +4,7 @@ import pytest
 
 import rlx
 import rlx.numpy as jnp
+from rlx import lax
 from numpy_test import A, B, C, M, N, P, V, Z, compare
 
 RNG = np.random.default_rng(3)
@@ -196,6 +197,16 @@ def test_indices_of_axes_whose_size_is_a_symbol():
                      lambda v: jnp.take_along_axis(v, jnp.argsort(-v, axis=0), 0)):  # fmt: skip
         compiled = rlx.jit(function, dims={"v": {0: rlx.Dim("B", 8)}})
         assert compiled(x).tolist() == function(rlx.asarray(x)).tolist() and compiled(x[1:]).tolist() == function(rlx.asarray(x[1:])).tolist()
+
+
+def test_scans_of_axes_whose_size_is_a_symbol():
+    x = RNG.normal(size=(5, 3))
+    linear = lambda one, other: (one[0] * other[0], one[1] * other[0] + other[1])
+    for function in (lambda v: lax.cumlogsumexp(v, 0), lambda v: lax.cumlogsumexp(v.T, -1, True), rlx.grad(lambda v: (lax.cumlogsumexp(v, 0) ** 2).sum()),
+                     lambda v: rlx.associative_scan(linear, (jnp.tanh(v), v))[1]):  # fmt: skip
+        compiled = rlx.jit(function, dims={"v": {0: rlx.Dim("B", 8)}})
+        for size in (1, 4, 5):
+            assert np.allclose(compiled(x[:size]), rlx.jit(function)(x[:size]), rtol=1e-12), size
 
 
 def test_indices_at_the_ends_of_64_bits():
