@@ -1,6 +1,7 @@
 // What cannot be a program for browsers is refused with a reason, and leaves nothing.
 #include "fixture.h"
 #include "formats/temporary_folder.h"
+#include "formats/web/web_folder.h"
 #include "rlx/export.h"
 #include "rlx/ops.h"
 
@@ -49,18 +50,22 @@ TEST_F(WebErrors, Models) {
 
 TEST_F(WebErrors, Tokenizers) {
   for (const char* file : {"config.json", "model.safetensors"}) std::filesystem::copy(fixture("hf/llama") / file, folder_ / file);
-  std::filesystem::copy(fixture("tokenizers/unigram-t5/tokenizer.json"), folder_ / "tokenizer.json");
+  json::Value tokenizer = json::read_file(fixture("tokenizers/unigram-t5/tokenizer.json"));
+  tokenizer["model"]["type"] = "WordLevel";
+  write_text(folder_ / "tokenizer.json", tokenizer.dump());
   EXPECT_EQ(error_of([&] { export_web_model(folder_ / "web", folder_.path()); }),
-            (folder_ / "tokenizer.json").string() + ": model.type: Unigram (a page has BPE and WordPiece)");
+            (folder_ / "tokenizer.json").string() + ": model.type: WordLevel (a page has BPE, Unigram and WordPiece)");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "web"));
 }
 
+/// With what reads the words of any one tokenizer.
 TEST(WebScript, IsSmall) {
   Graph graph;
   graph.output("y", -graph.input("x", {2}, f32));
   const TemporaryFolder folder;
   export_web(folder / "web", {graph, {}});
-  EXPECT_LE(std::filesystem::file_size(folder / "web" / "rlx.js"), 40'000U);
+  for (const char* model : {"BPE", "Unigram", "WordPiece"})
+    EXPECT_LE(std::filesystem::file_size(folder / "web" / "rlx.js") + web_words(model).size(), 40'000U) << model;
 }
 
 }  // namespace

@@ -12,16 +12,18 @@ namespace rlx::test {
 namespace {
 
 TEST_F(PagesInBrowser, TokenizersGiveTheRecordedTokensAndTexts) {
-  const char* const names[] = {"wordpiece-uncased", "bpe-gpt2", "bpe-llama2", "bpe-llama3"};
+  const char* const names[] = {"wordpiece-uncased", "bpe-gpt2", "bpe-llama2", "bpe-llama3", "unigram-t5"};
   json::Value given = json::Value::object();
   for (const char* name : names) {
     std::filesystem::copy(fixture("tokenizers") / name, folder_ / name);
+    const json::Value file = json::read_file(folder_ / name / "tokenizer.json");
+    write_text(folder_ / name / "words.js", web_words(file["model"]["type"].get<std::string>()));
     given[name] = json::read_file(fixture("tokenizers") / name / "cases.json");
   }
   const json::Value seen = result_of(R"(
     const all = {};
     for (const name in given) {
-      const tokenizer = await rlx.Tokenizer.load(`/${name}/`), decodes = name.startsWith("bpe");
+      const tokenizer = await rlx.Tokenizer.load(`/${name}/`), decodes = !name.startsWith("wordpiece");
       all[name] = given[name].map(({ text, ids }) => [tokenizer.encode(text), decodes ? tokenizer.decode(ids) : null]);
     }
     return all;)",
@@ -35,23 +37,30 @@ TEST_F(PagesInBrowser, TokenizersGiveTheRecordedTokensAndTexts) {
     }
 }
 
+/// Of tokenizers of words, and of scores.
 TEST_F(PagesInBrowser, SentencesAreCompared) {
-  const TinySentenceModel model;
-  export_web_model(folder_ / "page", model.path());
   const std::vector<std::string> texts{"a cat", "dogs ran a cat sat", "unknown words"};
-  const json::Value seen = result_of(R"(
-    await rlx.showPage(document.body, "/page/");
-    document.querySelector("textarea").value = given.join("\n");
-    document.querySelector("button").click();
-    const cells = () => Array.from(document.querySelectorAll("td"), ({ textContent }) => Number(textContent));
-    while (cells().length < 9) await new Promise((done) => setTimeout(done, 10));
-    return cells();)",
-                                     texts);
-  const auto wanted = SentenceEncoder::open(model.path(), Session()).encode(texts);
-  for (std::size_t i = 0; i < 9; ++i) {
-    double product = 0;
-    for (std::size_t k = 0; k < TinySentenceModel::width; ++k) product += wanted[i / 3].values[k] * wanted[i % 3].values[k];
-    EXPECT_NEAR(seen[i].get<double>(), product, 6e-4);
+  const TinySentenceModel model;
+  for (const std::string page : {"WordPiece", "Unigram"}) {
+    if (page == "Unigram") {
+      std::filesystem::remove(model / "tokenizer.json");
+      std::filesystem::copy(fixture("hf_more/xlm-roberta-scores/tokenizer.json"), model / "tokenizer.json");
+    }
+    export_web_model(folder_ / page, model.path());
+    const json::Value seen = result_of(R"(
+      await rlx.showPage(document.body, `/${given.page}/`);
+      document.querySelector("textarea").value = given.texts.join("\n");
+      document.querySelector("button").click();
+      const cells = () => Array.from(document.querySelectorAll("td"), ({ textContent }) => Number(textContent));
+      while (cells().length < 9) await new Promise((done) => setTimeout(done, 10));
+      return cells();)",
+                                       {{"page", page}, {"texts", texts}});
+    const auto wanted = SentenceEncoder::open(model.path(), Session()).encode(texts);
+    for (std::size_t i = 0; i < 9; ++i) {
+      double product = 0;
+      for (std::size_t k = 0; k < TinySentenceModel::width; ++k) product += wanted[i / 3].values[k] * wanted[i % 3].values[k];
+      EXPECT_NEAR(seen[i].get<double>(), product, 6e-4) << page;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-// Tokenizers by tokenizer.json: WordPiece as BERT has it, and BPE over bytes or over characters.
+// Tokenizers by tokenizer.json, but for what makes ids of words.
 
 const refuse = (part, kind) => { throw new Error(`tokenizer.json: ${part} ${kind} is not supported in a page`); };
 const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
@@ -6,34 +6,15 @@ const escaped = (text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 const regex = (text) => new RegExp(text.replace(/\\s/g, "\\p{White_Space}").replace(/\\S/g, "\\P{White_Space}")
   .replace(/\(\?i:([^()]*)\)/g, (_, inner) => `(?:${inner.replace(/[a-z]/gi, (char) => `[${char.toLowerCase()}${char.toUpperCase()}]`)})`), "gu");
 const pattern = ({ Regex, String: text }) => Regex !== undefined ? regex(Regex) : new RegExp(escaped(text), "gu");
-const gpt2 = regex("'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+");
 const punctuation = /[!-/:-@[-`{-~]|\p{P}/u;
-const chinese = /([\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b820}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}])/gu;
-
-/** The character that stands for each byte in vocabularies of bytes. */
-const byteChars = (() => {
-  const chars = [];
-  let next = 256;
-  for (let byte = 0; byte < 256; ++byte) {
-    const shown = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-    chars.push(String.fromCharCode(shown ? byte : next++));
-  }
-  return chars;
-})();
-const charBytes = new Map(byteChars.map((char, byte) => [char, byte]));
 const utf8 = (text) => new TextEncoder().encode(text);
+/** What stands for the bytes of a text that no other token has. */
+const byteTokens = (text) => Array.from(utf8(text), (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
 const textOf = (bytes, fatal = false) => new TextDecoder("utf-8", { fatal, ignoreBOM: true }).decode(new Uint8Array(bytes));
 
-function bertNormalized(text, { clean_text, handle_chinese_chars, strip_accents, lowercase }) {
-  if (clean_text) text = text.replace(/[\0\ufffd]|(?![\t\n\r])[\p{Cc}\p{Cf}\p{Co}]/gu, "").replace(/\p{White_Space}/gu, " ");
-  if (handle_chinese_chars) text = text.replace(chinese, " $1 ");
-  if (strip_accents ?? lowercase) text = text.normalize("NFD").replace(/\p{Mn}/gu, "");
-  return lowercase ? lower(text) : text;
-}
 const lower = (text) => Array.from(text, (char) => char.toLowerCase()).join("");
 
 const normalizers = {
-  BertNormalizer: bertNormalized,
   Lowercase: lower,
   NFC: (text) => text.normalize("NFC"), NFD: (text) => text.normalize("NFD"),
   NFKC: (text) => text.normalize("NFKC"), NFKD: (text) => text.normalize("NFKD"),
@@ -77,16 +58,11 @@ function split(text, of, behavior = "Isolated", invert = false) {
 }
 
 const cutters = {
-  BertPreTokenizer: (word) => word.split(/\p{White_Space}+/u).flatMap((part) => split(part, new RegExp(punctuation, "gu"))),
   WhitespaceSplit: (word) => word.split(/\p{White_Space}+/u).filter(Boolean),
   Whitespace: (word) => word.match(/[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d\p{White_Space}]+/gu) ?? [],
   Punctuation: (word, { behavior }) => split(word, new RegExp(punctuation, "gu"), behavior),
   Digits: (word, { individual_digits }) => split(word, /\p{N}/gu, individual_digits ? "Isolated" : "Contiguous"),
   Split: (word, step) => split(word, pattern(step.pattern), step.behavior, step.invert),
-  ByteLevel: (word, { add_prefix_space, use_regex }) => {
-    if (add_prefix_space && !word.startsWith(" ")) word = " " + word;
-    return (use_regex === false ? [word] : split(word, gpt2)).map((part) => Array.from(utf8(part), (byte) => byteChars[byte]).join(""));
-  },
   Metaspace: (word, { replacement, prepend_scheme = "always", split: cuts = true }, atStart) => {
     const wanted = prepend_scheme === "always" || (prepend_scheme === "first" && atStart);
     const marked = word.replaceAll(" ", replacement);
@@ -101,56 +77,6 @@ function cut(words, step, atStart) {
   return words.flatMap((word, i) => cutter(word, step, atStart && i === 0));
 }
 
-function wordPiece({ unk_token, continuing_subword_prefix: prefix, max_input_chars_per_word: most }, ids) {
-  return (word) => {
-    const chars = Array.from(word), found = [];
-    for (let at = 0, end; at < chars.length && chars.length <= most; at = end) {
-      const piece = () => (at ? prefix : "") + chars.slice(at, end).join("");
-      for (end = chars.length; end > at && !ids.has(piece()); --end);
-      if (end === at) return [ids.get(unk_token)];
-      found.push(ids.get(piece()));
-    }
-    return chars.length > most ? [ids.get(unk_token)] : found;
-  };
-}
-
-function bytePairs(model, ids) {
-  for (const part of ["dropout", "continuing_subword_prefix", "end_of_word_suffix"]) if (model[part]) refuse("model", `BPE with ${part}`);
-  const ranks = new Map(model.merges.map((merge, rank) => [typeof merge === "string" ? merge.replace(" ", "\0") : merge.join("\0"), rank]));
-  const symbols = (word) => Array.from(word).flatMap((char) => {
-    if (ids.has(char) || !model.byte_fallback) return [char];
-    const bytes = Array.from(utf8(char), (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
-    return bytes.every((byte) => ids.has(byte)) ? bytes : [char];
-  });
-  const merged = (word) => {
-    const all = symbols(word);
-    for (;;) {
-      let best = Infinity, at = -1;
-      for (let i = 0; i + 1 < all.length; ++i) {
-        const rank = ranks.get(all[i] + "\0" + all[i + 1]);
-        if (rank < best) best = rank, at = i;
-      }
-      if (at < 0) return all;
-      all.splice(at, 2, all[at] + all[at + 1]);
-    }
-  };
-  const known = new Map();
-  return (word) => {
-    if (model.ignore_merges && ids.has(word)) return [ids.get(word)];
-    if (!known.has(word)) {
-      const found = [];
-      let unknown = false;
-      for (const symbol of merged(word)) {
-        const id = ids.get(symbol) ?? ids.get(model.unk_token);
-        if (id !== undefined && !(unknown && !ids.has(symbol) && model.fuse_unk)) found.push(id);
-        unknown = !ids.has(symbol);
-      }
-      known.set(word, found);
-    }
-    return known.get(word);
-  };
-}
-
 /** The ids before and after one text. */
 function frame(step) {
   if (!step || step.type === "ByteLevel") return [[], []];
@@ -163,10 +89,6 @@ function frame(step) {
 }
 
 const decoders = {
-  ByteLevel: (tokens) => [textOf(tokens.flatMap((token) => {
-    const bytes = Array.from(token, (char) => charBytes.get(char));
-    return bytes.includes(undefined) ? [...utf8(token)] : bytes;
-  }))],
   ByteFallback: (tokens) => {
     const all = [];
     for (let i = 0; i < tokens.length; ++i) {
@@ -194,14 +116,23 @@ const decoders = {
 };
 const decoded = (tokens, step) => (decoders[step.type] ?? refuse("decoder", step.type))(tokens, step);
 
-export class Tokenizer {
-  static async load(folder = "./") { return new Tokenizer(await (await fetched(folder + "tokenizer.json")).json()); }
+const allSteps = { normalizers, cutters, decoders };
+const tools = { refuse, regex, utf8, textOf, byteTokens, lower, split, punctuation };
 
-  constructor(file) {
+export class Tokenizer {
+  /** A folder has the script of its word model: what makes ids of a word, and steps of tokenizers with such models alone. */
+  static async load(folder = "./") {
+    const words = await import(new URL(folder + "words.js", location.href));
+    return new Tokenizer(await (await fetched(folder + "tokenizer.json")).json(), words);
+  }
+
+  constructor(file, words) {
     this.file = file;
-    const models = { WordPiece: wordPiece, BPE: bytePairs }, kind = file.model.type ?? "BPE";
-    const ids = new Map(Object.entries(file.model.vocab));
-    this.word = (models[kind] ?? refuse("model", kind))(file.model, ids);
+    const { vocab } = file.model;
+    const ids = new Map(Array.isArray(vocab) ? vocab.map(([token], id) => [token, id]) : Object.entries(vocab));
+    const steps = words.steps(tools);
+    for (const kind in steps) Object.assign(allSteps[kind], steps[kind]);
+    this.word = words.wordModel(file.model, ids, tools);
     this.tokens = new Map([...ids].map(([token, id]) => [id, token]));
     this.added = new Map();
     for (const token of file.added_tokens) this.added.set(token.content, token), this.tokens.set(token.id, token.content);

@@ -9,8 +9,10 @@
 
 namespace rlx {
 
-/// Script and page that go with every program: the sources of this folder as one file each.
+/// Script and page that go with every program: sources of this folder as one file each.
 std::string_view web_script();
+/// What makes ids of words, by the model of a tokenizer.json; empty: a page cannot have it.
+std::string_view web_words(std::string_view model);
 std::string_view web_page();
 
 /// Writes a program for browsers as a new folder, whole or not at all. `page`: what the script shows of it; null: inputs and outputs.

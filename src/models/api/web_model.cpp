@@ -18,16 +18,17 @@ namespace {
 
 constexpr std::int64_t chunk = scan_tokens;  // most tokens of a prompt in one run: recurrent layers read them as one chunk
 
-std::map<std::string, std::string> tokenizer_file(const std::filesystem::path& model, const GgufFile* gguf) {
+/// The tokenizer, and the script of its word model.
+std::map<std::string, std::string> tokenizer_files(const std::filesystem::path& model, const GgufFile* gguf) {
   constexpr const char* name = "tokenizer.json";
   const std::filesystem::path file = gguf ? model : model / name;
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) fail("{}: it is missing, and a page reads texts by it", file.string());
   const json::Value tokenizer = gguf ? json::parse(tokenizer_json(*gguf), name) : json::read_file(file);
   const auto kind = JsonField(tokenizer, file.string()).at("model").find("type");
-  if (kind && kind->as_string() != "BPE" && kind->as_string() != "WordPiece")
-    kind->refuse("{} (a page has BPE and WordPiece)", kind->as_string());
-  return {{name, json::line(tokenizer) + "\n"}};
+  const std::string_view words = web_words(kind ? kind->as_string() : "BPE");
+  if (words.empty()) kind->refuse("{} (a page has BPE, Unigram and WordPiece)", kind->as_string());
+  return {{name, json::line(tokenizer) + "\n"}, {"words.js", std::string(words)}};
 }
 
 void export_encoder(const std::filesystem::path& out, const std::filesystem::path& model, const DecoderConfig& encoder,
@@ -36,7 +37,7 @@ void export_encoder(const std::filesystem::path& out, const std::filesystem::pat
   const json::Value page = {{"kind", "sentences"}, {"max_length", config.max_length}, {"prompt", config.prompt}};
   SavedGraph saved = SentenceEncoder::saved(model);
   saved.graph = with_exact_activations(saved.graph);  // a GPU gains nothing by rounding them to 8 bits
-  write_web_folder(out, saved, page, tokenizer_file(model, gguf));
+  write_web_folder(out, saved, page, tokenizer_files(model, gguf));
 }
 
 void export_decoder(const std::filesystem::path& out, const DecoderFiles& files, const WebModelOptions& options,
@@ -54,7 +55,7 @@ void export_decoder(const std::filesystem::path& out, const DecoderFiles& files,
   for (const std::int64_t window : windows_in_pages(files.config, its))
     page["rings"].push_back(
         {{"name", ring_name(window)}, {"window", window}, {"pages", window_pages(its, window)}, {"page_tokens", page_tokens}});
-  write_web_folder(out, {graph, files.weights(graph, granted_cpus())}, page, tokenizer_file(model, files.checkpoint.gguf()));
+  write_web_folder(out, {graph, files.weights(graph, granted_cpus())}, page, tokenizer_files(model, files.checkpoint.gguf()));
 }
 
 }  // namespace
