@@ -15,7 +15,7 @@ std::string float_bits(double value, DType t) {
 
 std::string suffix(DType t) {
   if (is_float(t)) return t == f64 ? "f64" : "f32";
-  return fmt::format("i{}", info(t).bits);
+  return llvm_register_type(t);
 }
 
 }  // namespace

@@ -69,6 +69,13 @@ TEST(Corners, ComplexNumbersAsBits) {
   expect_reference(graph);
 }
 
+TEST(Corners, ExtremaOfBoolAndOfBytesInOneKernel) {
+  Graph graph;
+  const Value x = graph.input("x", {2, 9}, boolean), y = graph.input("y", {2, 9}, u8);
+  graph.output("both", select(max(x, reverse(x, {1})), max(y, reverse(y, {1})), min(y, cast(min(x, reverse(x, {0})), u8))));
+  expect_reference(graph, 1, 0, 9);
+}
+
 TEST(Corners, FourBitRowsOfSymbolicSizes) {
   for (const DType type : {i4, u4}) {
     Graph graph;
