@@ -275,6 +275,8 @@ TEST(GgufFiles, ThatSayWhatCannotBeAreRefused) {
             std::string::npos);
   EXPECT_NE(error_of_key("deepseek_v3", "deepseek2.rope.scaling.yarn_beta_fast", 0).find("yarn_beta_fast' is 0 (allowed: above 0)"),
             std::string::npos);
+  EXPECT_NE(error_of_key("gemma3", "gemma3.rope.freq_base_swa", 0).find("m.gguf: key 'gemma3.rope.freq_base_swa' is 0 (allowed: above 0)"),
+            std::string::npos);
   EXPECT_NE(error_of_key("t5", "t5.attention.head_count", 3).find("but the model's config asks for"), std::string::npos);
 }
 

@@ -333,7 +333,7 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
   const bool olmo3 = architecture.name == "olmo2" && config.size_or("attention.sliding_window", 0) > 0;
   const bool gemma3 = architecture.name == "gemma3" || architecture.both_ways;
   if (gemma3 || olmo3) {  // sliding layers turn by a rope of their own, which is not stretched
-    const double theta = config.number_or("rope.freq_base_swa", olmo3 ? c.ropes[0].theta : 10000);
+    const double theta = config.positive_or("rope.freq_base_swa", olmo3 ? c.ropes[0].theta : 10000);
     c.ropes.push_back({.theta = theta, .dims = c.ropes[0].dims, .style = c.ropes[0].style});
     for (DecoderLayer& layer : c.layers) layer.rope = layer.window > 0 ? 1 : 0;
   }

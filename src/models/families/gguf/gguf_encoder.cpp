@@ -24,8 +24,7 @@ void read_symmetric_windows(const GgufFile& file, DecoderConfig& c) {
   const auto every = static_cast<std::size_t>(pattern ? pattern->integer(1, 1024) : 3);
   if (c.ropes.empty()) fail("{}: tensor 'position_embd.weight': this architecture turns its tokens instead", file.name());
   RopeOptions sliding = c.ropes.front();
-  if (const GgufValue* theta = find_key(file, "rope.freq_base_swa")) sliding.theta = theta->number();
-  if (!(sliding.theta > 0)) fail("{}: rope.freq_base_swa is {} (allowed: above 0)", file.name(), sliding.theta);
+  sliding.theta = GgufConfig(file, file.value("general.architecture").string()).positive_or("rope.freq_base_swa", sliding.theta);
   c.ropes.push_back(sliding);
   for (std::size_t i = 0; i < c.layers.size(); ++i) {
     const bool slides = tokens > 0 && i % every != 0;

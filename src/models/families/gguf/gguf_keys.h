@@ -41,6 +41,11 @@ class GgufConfig {
     if (number < 0) refuse(key, "is {} (allowed: not below 0)", number);
     return number;
   }
+  double positive_or(std::string_view key, double otherwise) const {
+    const double number = number_or(key, otherwise);
+    if (!(number > 0)) refuse(key, "is {} (allowed: above 0)", number);
+    return number;
+  }
   bool has(std::string_view tensor) const { return file_.find(tensor) != nullptr; }
   bool flag_or(std::string_view key, bool otherwise) const {
     const GgufValue* value = find(key);

@@ -29,35 +29,25 @@ void read_gguf_factors(const GgufConfig& config, RopeOptions& rope) {
   } else if (config.has("rope_factors_short.weight") && config.has("rope_factors_long.weight")) {
     rope.short_factors = factors_of(config, "rope_factors_short.weight", pairs);
     rope.long_factors = factors_of(config, "rope_factors_long.weight", pairs);
-    rope.attention_factor = config.number_or("rope.scaling.attn_factor", 1);
-    if (!(rope.attention_factor > 0)) config.refuse("rope.scaling.attn_factor", "is {} (allowed: above 0)", rope.attention_factor);
+    rope.attention_factor = config.positive_or("rope.scaling.attn_factor", 1);
   } else {
     return;
   }
   rope.scaling = RopeScaling::longrope;
 }
 
-/// How often a pair turns in the trained context, of which a logarithm is taken.
-double turns_or(const GgufConfig& config, std::string_view key, double otherwise) {
-  const double turns = config.number_or(key, otherwise);
-  if (!(turns > 0)) config.refuse(key, "is {} (allowed: above 0)", turns);
-  return turns;
-}
-
 void read_gguf_yarn(const GgufConfig& config, RopeOptions& rope) {
   rope.scaling = RopeScaling::yarn;
-  rope.beta_fast = turns_or(config, "rope.scaling.yarn_beta_fast", rope.beta_fast);
-  rope.beta_slow = turns_or(config, "rope.scaling.yarn_beta_slow", rope.beta_slow);
-  rope.attention_factor = config.number_or("rope.scaling.yarn_attn_factor", 0);
-  if (rope.attention_factor < 0) config.refuse("rope.scaling.yarn_attn_factor", "is {} (allowed: from 0)", rope.attention_factor);
+  rope.beta_fast = config.positive_or("rope.scaling.yarn_beta_fast", rope.beta_fast);  // of both a logarithm is taken
+  rope.beta_slow = config.positive_or("rope.scaling.yarn_beta_slow", rope.beta_slow);
+  rope.attention_factor = config.non_negative_or("rope.scaling.yarn_attn_factor", 0);
 }
 
 }  // namespace
 
 RopeOptions read_gguf_rope(const GgufConfig& config, const DecoderConfig& c, RopeStyle style) {
   RopeOptions rope{
-      .theta = config.number_or("rope.freq_base", 10000), .dims = config.size_or("rope.dimension_count", c.head_size), .style = style};
-  if (!(rope.theta > 0)) config.refuse("rope.freq_base", "is {} (allowed: above 0)", rope.theta);
+      .theta = config.positive_or("rope.freq_base", 10000), .dims = config.size_or("rope.dimension_count", c.head_size), .style = style};
   if (rope.dims < 2 || rope.dims > c.head_size || rope.dims % 2 != 0)
     config.refuse("rope.dimension_count", "is {} (allowed: even, 2..{})", rope.dims, c.head_size);
   rope.original_length = static_cast<double>(config.size_or("rope.scaling.original_context_length", c.max_positions));
