@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 #include "formats/gguf/gguf_json.h"
+#include "formats/gguf_fixture.h"
 #include "formats/temporary_folder.h"
 #include "formats/tensors/safetensors.h"
 
@@ -14,9 +15,8 @@ namespace {
 
 using test::error_of;
 using test::fixture;
+using test::open_fixture;
 using test::TemporaryFolder;
-
-GgufFile open_fixture(std::string_view name) { return GgufFile::open(fixture(fmt::format("gguf/{}", name))); }
 
 /// Floats are recorded by their bits, for JSON has neither NaN nor infinity.
 void expect_bits(double seen, const std::string& bits, std::string_view key) {

@@ -1,14 +1,14 @@
 // Tensors of GGUF files against values that another implementation decoded.
 #include "fixture.h"
 #include "formats/checkpoint.h"
+#include "formats/gguf_fixture.h"
 #include "quant/block_format.h"
 
 namespace rlx {
 namespace {
 
 using test::fixture;
-
-GgufFile open_fixture(std::string_view name) { return GgufFile::open(fixture(fmt::format("gguf/{}", name))); }
+using test::open_fixture;
 
 /// The values as the recorded file has them: f32 where the type is packed or a narrow float.
 Array values_of(const TensorView& tensor, DType recorded) {

@@ -3,6 +3,7 @@
 #include "fixture.h"
 #include "formats/gguf/gguf.h"
 #include "formats/gguf/gguf_json.h"
+#include "formats/gguf_fixture.h"
 #include "formats/temporary_folder.h"
 #include "quant/block_format.h"
 
@@ -11,9 +12,8 @@ namespace {
 
 using test::error_of;
 using test::fixture;
+using test::open_fixture;
 using test::TemporaryFolder;
-
-GgufFile open_fixture(std::string_view name) { return GgufFile::open(fixture(fmt::format("gguf/{}", name))); }
 
 void rewrite(const GgufFile& file, const std::filesystem::path& target) {
   GgufMetadata metadata;

@@ -39,7 +39,7 @@ std::string parse_error(std::string_view header, std::size_t data_bytes) {
   return error_of([&] { SafetensorsFile::parse(bytes, "model.safetensors"); });
 }
 
-const std::vector<float> zero_to_seven{0, 1, 2, 3, 4, 5, 6, 7};  // what all valid files of the fixtures hold
+const std::vector<float> zero_to_seven_f32{0, 1, 2, 3, 4, 5, 6, 7};  // what all valid files of the fixtures hold
 
 TEST(Safetensors, GivesNamesTypesShapesAndValues) {
   const SafetensorsFile file = SafetensorsFile::open(fixture("safetensors/malformed/valid.safetensors"));
@@ -47,7 +47,7 @@ TEST(Safetensors, GivesNamesTypesShapesAndValues) {
   const TensorView& w = file.at("w");
   EXPECT_EQ(w.dtype, f32);
   EXPECT_EQ(w.shape, (std::vector<std::int64_t>{2, 4}));
-  EXPECT_EQ(floats_of(file.array("w")), zero_to_seven);
+  EXPECT_EQ(floats_of(file.array("w")), zero_to_seven_f32);
   EXPECT_EQ(file.at("v").dtype, u8);
   EXPECT_EQ(file.at("v").data.size(), 3u);
   EXPECT_EQ(file.find("x"), nullptr);
@@ -57,7 +57,7 @@ TEST(Safetensors, KeepsTheOrderOfTheHeader) {
   const SafetensorsFile file = SafetensorsFile::open(fixture("safetensors/malformed/valid_unordered.safetensors"));
   EXPECT_EQ(file.tensors()[0].name, "w");
   EXPECT_EQ(file.tensors()[1].name, "v");
-  EXPECT_EQ(floats_of(file.array("v")), zero_to_seven);
+  EXPECT_EQ(floats_of(file.array("v")), zero_to_seven_f32);
 }
 
 TEST(Safetensors, ReadsMetadataAndEscapedNames) {
@@ -78,7 +78,7 @@ TEST(Safetensors, ScalarsAndEmptyTensorsHaveTheirShapes) {
 TEST(Safetensors, UnalignedDataIsReadable) {
   const SafetensorsFile file = SafetensorsFile::open(fixture("safetensors/malformed/valid_unaligned_header.safetensors"));
   ASSERT_NE(reinterpret_cast<std::uintptr_t>(file.at("w").data.data()) % alignof(float), 0u);
-  EXPECT_EQ(floats_of(file.array("w")), zero_to_seven);
+  EXPECT_EQ(floats_of(file.array("w")), zero_to_seven_f32);
 }
 
 TEST(Safetensors, ArraysAreNotCopiedAndKeepTheMapping) {
@@ -89,7 +89,7 @@ TEST(Safetensors, ArraysAreNotCopiedAndKeepTheMapping) {
     EXPECT_EQ(array->bytes().data(), file.at("w").data.data());
     EXPECT_EQ(array->owner(), file.mapping());
   }
-  EXPECT_EQ(floats_of(*array), zero_to_seven);
+  EXPECT_EQ(floats_of(*array), zero_to_seven_f32);
 }
 
 TEST(Safetensors, ErrorsNameFileTensorAndField) {
