@@ -12,10 +12,9 @@ namespace {
 
 using test::CommandResult;
 using test::fixture;
+using test::quoted;
 using test::read_text;
 using test::run_rlx;
-
-std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
 
 /// x w = [[4, 5], [10, 11]], whose squares sum to 262.
 class CompileCommand : public testing::Test {

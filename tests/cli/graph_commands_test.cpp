@@ -14,6 +14,7 @@ namespace {
 
 using test::CommandResult;
 using test::fixture;
+using test::quoted;
 using test::read_text;
 using test::run_rlx;
 using test::TemporaryFolder;
@@ -34,8 +35,6 @@ void expect_usage(const std::string& arguments) {
   EXPECT_EQ(ended.status, 2) << arguments << "\n" << ended.err;
   EXPECT_NE(ended.err.find("--help"), std::string::npos) << ended.err;
 }
-
-std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
 
 const std::string mlp = quoted(fixture("graphs/mlp.rlx"));
 

@@ -6,7 +6,7 @@
 namespace rlx::test {
 namespace {
 
-std::string path_of(std::string_view name) { return fmt::format("'{}'", fixture(name).string()); }
+std::string quoted_fixture(std::string_view name) { return quoted(fixture(name)); }
 
 json::Value report(const std::string& arguments) {
   const CommandResult ended = run_rlx("inspect --json " + arguments);
@@ -15,7 +15,7 @@ json::Value report(const std::string& arguments) {
 }
 
 TEST(InspectModel, AGgufFileIsSummarised) {
-  const json::Value seen = report(path_of("gguf/alignment64.gguf"));
+  const json::Value seen = report(quoted_fixture("gguf/alignment64.gguf"));
   EXPECT_EQ(seen["format"], "GGUF version 3");
   EXPECT_EQ(seen["architecture"], "rlx-test");
   EXPECT_EQ(seen["parameters"], 6181);
@@ -28,13 +28,13 @@ TEST(InspectModel, AGgufFileIsSummarised) {
 }
 
 TEST(InspectModel, ASplitFileIsOne) {
-  const json::Value seen = report(path_of("gguf/split-00002-of-00002.gguf"));
+  const json::Value seen = report(quoted_fixture("gguf/split-00002-of-00002.gguf"));
   EXPECT_EQ(seen["format"], "GGUF version 3, 2 parts");
   EXPECT_EQ(seen["tensors"].size(), 9u);
 }
 
 TEST(InspectModel, LongArraysAreCutUnlessAllIsAskedFor) {
-  const std::string file = path_of("gguf/all_types.gguf");
+  const std::string file = quoted_fixture("gguf/all_types.gguf");
   EXPECT_EQ(report(file)["metadata"]["test.many"]["first"], json::Value({0, 1, 2, 3}));
   EXPECT_EQ(report("--all " + file)["metadata"]["test.many"].size(), report(file)["metadata"]["test.many"]["elements"]);
   const std::string text = run_rlx("inspect " + file).out, whole = run_rlx("inspect --all --tensors " + file).out;
@@ -45,30 +45,30 @@ TEST(InspectModel, LongArraysAreCutUnlessAllIsAskedFor) {
 }
 
 TEST(InspectModel, OddTextsCannotMoveTheCursor) {
-  const CommandResult ended = run_rlx("inspect " + path_of("gguf/edge_metadata.gguf"));
+  const CommandResult ended = run_rlx("inspect " + quoted_fixture("gguf/edge_metadata.gguf"));
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_NE(ended.out.find("a\\x00b"), std::string::npos);
 }
 
 TEST(InspectModel, AnAdapterIsSummarised) {
   for (const char* adapter : {"lora/llama", "lora/llama.gguf"}) {
-    const json::Value seen = report(path_of(adapter));
+    const json::Value seen = report(quoted_fixture(adapter));
     EXPECT_EQ(seen["adapter"], (json::Value{{"matrices", 14}, {"least_rank", 2}, {"largest_rank", 4}})) << adapter;
     EXPECT_EQ(seen["tensors"].size(), 28u) << adapter;
-    EXPECT_NE(run_rlx("inspect " + path_of(adapter)).out.find("low-rank changes of 14 matrices, ranks 2 to 4"), std::string::npos);
+    EXPECT_NE(run_rlx("inspect " + quoted_fixture(adapter)).out.find("low-rank changes of 14 matrices, ranks 2 to 4"), std::string::npos);
   }
-  EXPECT_EQ(report(path_of("lora/llama"))["hyper_parameters"]["lora_alpha"], 6);
-  EXPECT_FALSE(report(path_of("hf/llama")).contains("adapter"));
+  EXPECT_EQ(report(quoted_fixture("lora/llama"))["hyper_parameters"]["lora_alpha"], 6);
+  EXPECT_FALSE(report(quoted_fixture("hf/llama")).contains("adapter"));
 }
 
 TEST(InspectModel, AFolderIsSummarised) {
-  const json::Value seen = report(path_of("hf/bert"));
+  const json::Value seen = report(quoted_fixture("hf/bert"));
   EXPECT_EQ(seen["format"], "folder of 1 safetensors file");
   EXPECT_EQ(seen["architecture"], "bert");
   EXPECT_EQ(seen["types"][0]["type"], "F32");
   EXPECT_EQ(seen["hyper_parameters"]["hidden_size"], json::read_file(fixture("hf/bert/config.json"))["hidden_size"]);
-  EXPECT_NE(run_rlx("inspect --tensors " + path_of("hf/bert")).out.find("valid"), std::string::npos);
-  const CommandResult missing = run_rlx("inspect " + path_of("hf"));
+  EXPECT_NE(run_rlx("inspect --tensors " + quoted_fixture("hf/bert")).out.find("valid"), std::string::npos);
+  const CommandResult missing = run_rlx("inspect " + quoted_fixture("hf"));
   EXPECT_EQ(missing.status, 1);
   EXPECT_NE(missing.err.find("config.json"), std::string::npos) << missing.err;
 }

@@ -13,9 +13,9 @@ namespace {
 
 using test::run_rlx;
 
-const std::string mlp = fmt::format("'{}'", test::fixture("graphs/mlp.rlx").string());
+const std::string graph_file = test::quoted(test::fixture("graphs/mlp.rlx"));
 
-json::Value explanation() { return json::parse(run_rlx(fmt::format("explain {} --json --no-time", mlp)).out, "explain"); }
+json::Value explanation() { return json::parse(run_rlx(fmt::format("explain {} --json --no-time", graph_file)).out, "explain"); }
 
 std::size_t count(const std::string& text, std::string_view part) {
   std::size_t found = 0;
@@ -24,7 +24,7 @@ std::size_t count(const std::string& text, std::string_view part) {
 }
 
 TEST(Profile, TellsTheTimeOfEachKernel) {
-  const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --threads 1", mlp));
+  const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --threads 1", graph_file));
   ASSERT_EQ(ended.status, 0) << ended.err;
   const auto explained = explanation();
   for (const auto& launch : explained["launches"])
@@ -38,7 +38,7 @@ TEST(Profile, TellsTheTimeOfEachKernel) {
 }
 
 TEST(Profile, OfAnotherDeviceHasNoThreads) {
-  const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --device opencl", mlp));
+  const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --device opencl", graph_file));
   if (ended.err.find("no device") != std::string::npos) GTEST_SKIP() << ended.err;
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_NE(ended.out.find(" opencl:0 busy "), std::string::npos) << ended.out;
@@ -48,7 +48,7 @@ TEST(Profile, OfAnotherDeviceHasNoThreads) {
 TEST(Profile, TellsLayersAndPassesOfAGradient) {
   const test::TemporaryFolder folder;
   const std::string graph = fmt::format("'{}'", (folder / "grad.rlx").string());
-  ASSERT_EQ(run_rlx(fmt::format("grad {} --wrt w --value -o {}", mlp, graph)).status, 0);
+  ASSERT_EQ(run_rlx(fmt::format("grad {} --wrt w --value -o {}", graph_file, graph)).status, 0);
   const auto ended = run_rlx(fmt::format("profile {} --repeats 2 --threads 1", graph));
   ASSERT_EQ(ended.status, 0) << ended.err;
   EXPECT_NE(ended.out.find("forward: "), std::string::npos) << ended.out;
@@ -74,7 +74,7 @@ TEST(Profile, TakesLanguageModels) {
 TEST(Profile, WritesATraceOfEveryLaunch) {
   const test::TemporaryFolder folder;
   const auto file = folder / "trace.json";
-  ASSERT_EQ(run_rlx(fmt::format("profile {} --trace '{}'", mlp, file.string())).status, 0);
+  ASSERT_EQ(run_rlx(fmt::format("profile {} --trace '{}'", graph_file, file.string())).status, 0);
   std::set<std::size_t> launches;
   const json::Value trace = json::read_file(file);
   for (const auto& event : trace["traceEvents"]) {
@@ -89,7 +89,7 @@ TEST(Profile, WritesATraceOfEveryLaunch) {
 TEST(Profile, WritesAPageThatNeedsNothingElse) {
   const test::TemporaryFolder folder;
   const auto file = folder / "page.html";
-  ASSERT_EQ(run_rlx(fmt::format("profile {} --html '{}'", mlp, file.string())).status, 0);
+  ASSERT_EQ(run_rlx(fmt::format("profile {} --html '{}'", graph_file, file.string())).status, 0);
   const std::string page = test::read_text(file);
   const auto explained = explanation();
   std::size_t with_flops = 0;
@@ -102,7 +102,7 @@ TEST(Profile, WritesAPageThatNeedsNothingElse) {
 }
 
 TEST(Profile, ARefusedFileLeavesNothing) {
-  const auto ended = run_rlx(fmt::format("profile {} --html /nowhere/page.html", mlp));
+  const auto ended = run_rlx(fmt::format("profile {} --html /nowhere/page.html", graph_file));
   EXPECT_EQ(ended.status, 1);
   EXPECT_NE(ended.err.find("/nowhere/page.html"), std::string::npos) << ended.err;
 }
@@ -110,7 +110,7 @@ TEST(Profile, ARefusedFileLeavesNothing) {
 TEST(Profile, TheTimelineAndThePageNeedAFileEach) {
   const test::TemporaryFolder folder;
   const std::string file = (folder / "both").string();
-  const auto ended = run_rlx(fmt::format("profile {} --trace '{}' --html '{}'", mlp, file, file));
+  const auto ended = run_rlx(fmt::format("profile {} --trace '{}' --html '{}'", graph_file, file, file));
   EXPECT_EQ(ended.status, 1);
   EXPECT_EQ(ended.err, fmt::format("rlx: {}: --trace and --html need a file each\n", file));
   EXPECT_EQ(folder.entries(), 0);

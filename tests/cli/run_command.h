@@ -17,6 +17,9 @@ struct CommandResult {
   std::string out, err;
 };
 
+/// For a shell.
+inline std::string quoted(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
+
 /// Runs `rlx <arguments>` in a shell, which may hold redirections and pipes.
 inline CommandResult run_rlx(const std::string& arguments) {
   const TemporaryFolder folder;
