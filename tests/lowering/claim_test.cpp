@@ -5,9 +5,8 @@
 
 #include "backends/cpu/backend.h"
 #include "ir/op.h"
-#include "lowering/lowering.h"
+#include "lowering/lowered.h"
 #include "message.h"
-#include "passes/expand.h"
 #include "rlx/ops.h"
 
 namespace rlx {
@@ -34,21 +33,17 @@ TargetDevice target_with(std::vector<const Claim*> claims) {
   return target;
 }
 
-Program lowered(const Graph& graph, const TargetDevice& target) {
-  return lower(expand(graph, [&](const Graph& in, const Node& node) { return claim_of(target, in, node) != nullptr; }), target);
-}
-
 TEST(Claim, TakesACompositeWholeBetweenKernelsThatAreFusedAroundIt) {
   Graph graph;
   const Value x = graph.input("x", {4, 8}, f32);
   graph.output("y", softmax(exp(x) + 1) * 2);
   const SoftmaxClaim mine;
-  const Program program = lowered(graph, target_with({&mine}));
+  const Program program = test::lowered(graph, target_with({&mine}));
   ASSERT_EQ(program.launches.size(), 3u);
   EXPECT_EQ(program.launches[1].name, "mine");
   EXPECT_EQ(program.launches[1].reads, program.launches[0].writes);
   EXPECT_EQ(program.launches[2].reads, program.launches[1].writes);
-  EXPECT_EQ(lowered(graph, target_with({})).launches.size(), 1u) << "without it, its body is fused with what is around";
+  EXPECT_EQ(test::lowered(graph, target_with({})).launches.size(), 1u) << "without it, its body is fused with what is around";
 }
 
 TEST(Claim, WhatNobodyComputesIsLeftToTheHostOrAnError) {
@@ -56,11 +51,11 @@ TEST(Claim, WhatNobodyComputesIsLeftToTheHostOrAnError) {
   graph.output("y", sort({graph.input("x", {8}, f32)})[0]);
   TargetDevice target = target_with({});
   target.complete = false;
-  const Program program = lowered(graph, target);
+  const Program program = test::lowered(graph, target);
   ASSERT_EQ(program.launches.size(), 1u);
   EXPECT_EQ(program.launches[0].kind, Launch::Kind::host);
   target.complete = true;
-  EXPECT_EQ(test::error_of([&] { lowered(graph, target); }), "no kernel: sort<f32[8]> on cpu");
+  EXPECT_EQ(test::error_of([&] { test::lowered(graph, target); }), "no kernel: sort<f32[8]> on cpu");
 }
 
 }  // namespace

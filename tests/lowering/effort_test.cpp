@@ -9,16 +9,11 @@
 #include "ir/op.h"
 #include "kernel/starts.h"
 #include "lowering/claim.h"
-#include "lowering/lowering.h"
-#include "passes/expand.h"
+#include "lowering/lowered.h"
 #include "rlx/ops.h"
 
 namespace rlx {
 namespace {
-
-Program lowered(const Graph& graph, const TargetDevice& target) {
-  return lower(expand(graph, [&](const Graph& in, const Node& node) { return claim_of(target, in, node) != nullptr; }), target);
-}
 
 std::atomic<int> prints;
 KernelText counted_print(const Kernel& kernel, const Caps& caps) {
@@ -58,7 +53,7 @@ TEST(Lowering, WhatIsReadTwiceAtEachOfManyStepsIsLookedAtOnce) {
     b = a - b, a = sum;
   }
   graph.output("a", a), graph.output("b", b);
-  EXPECT_GT(lowered(graph, cpu::target_of()).launches.size(), 1u);
+  EXPECT_GT(test::lowered(graph, cpu::target_of()).launches.size(), 1u);
 }
 
 }  // namespace
