@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// A package on the disk, with what it must give.
-struct Exported {
+struct ExportedCase {
   const Case* of;
   fs::path folder;
   std::vector<Array> wanted;
@@ -55,7 +55,7 @@ Array load_feature(const fs::path& name, const Array& wanted) {
   return result;
 }
 
-std::optional<Exported> export_case(const Case& c, const fs::path& folder, std::map<std::string, int>& refused) {
+std::optional<ExportedCase> export_case(const Case& c, const fs::path& folder, std::map<std::string, int>& refused) {
   const auto operands = random_operands(c.sample, 3);
   const Graph graph = graph_of(c, false);
   SavedGraph saved{graph, {}};
@@ -75,12 +75,12 @@ std::optional<Exported> export_case(const Case& c, const fs::path& folder, std::
   fs::create_directories(folder / "in");
   for (std::size_t i = 0; i < operands.size(); ++i)
     if (!is_param(c, i)) save_feature(folder / "in" / ("x" + std::to_string(i)), operands[i]);
-  Exported exported{&c, folder, evaluate(with_exact_activations(graph), named(operands)), {}};  // a package rounds none
+  ExportedCase exported{&c, folder, evaluate(with_exact_activations(graph), named(operands)), {}};  // a package rounds none
   exported.rounding = rounding_of_reference(c, operands, exported.wanted);
   return exported;
 }
 
-void check(const Exported& exported) {
+void check(const ExportedCase& exported) {
   SCOPED_TRACE(exported.of->name());
   if (fs::exists(exported.folder / "error.txt")) {
     std::ifstream file(exported.folder / "error.txt");
@@ -105,13 +105,13 @@ TEST(CoreMl, EverySample) {
   if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
   const fs::path folder = fs::temp_directory_path() / "rlx_coreml_registry";
   fs::remove_all(folder);
-  std::vector<Exported> all;
+  std::vector<ExportedCase> all;
   std::map<std::string, int> refused;
   const std::vector<Case> cases = all_cases();
   for (std::size_t i = 0; i < cases.size(); ++i)
     if (auto exported = export_case(cases[i], folder / std::to_string(i), refused)) all.push_back(std::move(*exported));
   run_packages(folder);
-  for (const Exported& exported : all) check(exported);
+  for (const ExportedCase& exported : all) check(exported);
   fmt::print("{} of {} samples ran\n", all.size(), cases.size());
   for (const auto& [why, times] : refused) fmt::print("{} refused{}\n", times, why);
   if (!HasFailure()) fs::remove_all(folder);  // else they stay to be looked at

@@ -7,7 +7,7 @@
 namespace rlx {
 namespace {
 
-const Dim B = Dim::symbol("B", 6), S = Dim::symbol("S", 9);
+const Dim M = Dim::symbol("M", 6), N = Dim::symbol("N", 9);
 
 std::vector<Index> variables(const Dims& shape) {
   std::vector<Index> at;
@@ -38,9 +38,9 @@ std::int64_t value_of(const Index& index, const std::vector<std::int64_t>& varia
 }
 
 TEST(Index, EqualExpressionsAreEqual) {
-  const Index i = Index::variable(0, 4), j = Index::variable(1, S);
-  EXPECT_EQ(i * S + j + 3, Index(3) + j + i * S);
-  EXPECT_EQ((i * S + j).hash(), (j + i * S).hash());
+  const Index i = Index::variable(0, 4), j = Index::variable(1, N);
+  EXPECT_EQ(i * N + j + 3, Index(3) + j + i * N);
+  EXPECT_EQ((i * N + j).hash(), (j + i * N).hash());
   EXPECT_EQ(i + j - i, j);
   EXPECT_EQ((i + j) * 0, Index(0));
   EXPECT_FALSE(i == j);
@@ -49,26 +49,26 @@ TEST(Index, EqualExpressionsAreEqual) {
 TEST(Index, AVariableOfExtentOneIsZero) { EXPECT_EQ(Index::variable(3, 1), Index(0)); }
 
 TEST(Index, BoundsFollowFromTheExtents) {
-  const Index i = Index::variable(0, 4), j = Index::variable(1, S);
+  const Index i = Index::variable(0, 4), j = Index::variable(1, N);
   EXPECT_EQ((i * 3 - j).upper(), Dim(9));
-  EXPECT_EQ((i * 3 - j).lower(), 1 - S);
-  EXPECT_TRUE(j.known_below(S));
-  EXPECT_FALSE((j + 1).known_below(S));
+  EXPECT_EQ((i * 3 - j).lower(), 1 - N);
+  EXPECT_TRUE(j.known_below(N));
+  EXPECT_FALSE((j + 1).known_below(N));
   EXPECT_FALSE((i - 1).known_non_negative());
 }
 
 TEST(Index, TheQuotientsOfAnAxisOfPagesAreThePages) {
-  const Index row = Index::variable(0, S * 4), page = Index::quotient(row, 4);
-  EXPECT_TRUE(page.known_below(S));
-  EXPECT_FALSE(page.known_below(S - 1));
-  EXPECT_FALSE(Index::quotient(row + 1, 4).known_below(S));
-  EXPECT_EQ(Index::quotient(page, S), Index(0));
+  const Index row = Index::variable(0, N * 4), page = Index::quotient(row, 4);
+  EXPECT_TRUE(page.known_below(N));
+  EXPECT_FALSE(page.known_below(N - 1));
+  EXPECT_FALSE(Index::quotient(row + 1, 4).known_below(N));
+  EXPECT_EQ(Index::quotient(page, N), Index(0));
 }
 
 TEST(Index, DivisionTakesMultiplesOut) {
-  const Index i = Index::variable(0, 4), j = Index::variable(1, S);
-  EXPECT_EQ(Index::quotient(i * S + j, S), i);
-  EXPECT_EQ(Index::remainder(i * S + j, S), j);
+  const Index i = Index::variable(0, 4), j = Index::variable(1, N);
+  EXPECT_EQ(Index::quotient(i * N + j, N), i);
+  EXPECT_EQ(Index::remainder(i * N + j, N), j);
   EXPECT_EQ(Index::quotient(i * 8 + 5, 4), i * 2 + 1);
   EXPECT_EQ(Index::remainder(i * 8 + 5, 4), Index(1));
   EXPECT_EQ(Index::quotient(i, 4), Index(0));
@@ -76,8 +76,8 @@ TEST(Index, DivisionTakesMultiplesOut) {
 }
 
 TEST(Index, QuotientAndRemainderJoinAgain) {
-  const Index i = Index::variable(0, 4), j = Index::variable(1, S), flat = i * 5 + j;
-  for (const Dim& by : {Dim(3), S, 2 * B + 1}) {
+  const Index i = Index::variable(0, 4), j = Index::variable(1, N), flat = i * 5 + j;
+  for (const Dim& by : {Dim(3), N, 2 * M + 1}) {
     EXPECT_EQ(Index::quotient(flat, by) * by + Index::remainder(flat, by), flat) << by.to_string();
     EXPECT_EQ(Index::remainder(flat, by) * 7 + i + Index::quotient(flat, by) * (by * 7), flat * 7 + i) << by.to_string();
   }
@@ -87,12 +87,12 @@ TEST(Index, ReshapesThereAndBackCancel) {
   const std::vector<std::vector<Dims>> chains{{{6, 4}, {3, 8}, {6, 4}},
                                               {{2, 3, 4}, {24}, {2, 3, 4}},
                                               {{5, 7}, {7, 5}, {35}, {5, 7}},
-                                              {{B, S, 4}, {B * S, 4}, {B, S, 4}},
-                                              {{B * S, 4}, {B, S, 4}, {B * S, 4}},
-                                              {{B, S}, {S, B}, {B, S}},
-                                              {{B, 12, 2}, {B, 3, 4, 2}, {B, 6, 4}, {B, 12, 2}},
-                                              {{B, S, 8}, {B, S, 2, 4}, {B * S * 2, 4}, {B, S, 8}},
-                                              {{1, B, 1}, {B}, {1, B, 1}}};
+                                              {{M, N, 4}, {M * N, 4}, {M, N, 4}},
+                                              {{M * N, 4}, {M, N, 4}, {M * N, 4}},
+                                              {{M, N}, {N, M}, {M, N}},
+                                              {{M, 12, 2}, {M, 3, 4, 2}, {M, 6, 4}, {M, 12, 2}},
+                                              {{M, N, 8}, {M, N, 2, 4}, {M * N * 2, 4}, {M, N, 8}},
+                                              {{1, M, 1}, {M}, {1, M, 1}}};
   for (const auto& chain : chains) {
     const std::vector<Index> at = variables(chain.back()), from = through(chain);
     for (std::size_t axis = 0; axis < at.size(); ++axis)
@@ -102,9 +102,9 @@ TEST(Index, ReshapesThereAndBackCancel) {
 
 TEST(Index, ReshapesReadTheElementsOfTheSameRowMajorPosition) {
   const std::vector<std::vector<Dims>> chains{{{3, 8}, {6, 4}},         {{4, 9}, {6, 6}, {12, 3}},
-                                              {{S, B}, {B, S}},         {{B, 6}, {2, 3 * B}, {3, B, 2}},
-                                              {{B * S, 4}, {B, 4 * S}}, {{S, 2, B}, {B, S, 2}, {2 * S * B}}};
-  const Bindings symbols{{"B", 3}, {"S", 5}};
+                                              {{N, M}, {M, N}},         {{M, 6}, {2, 3 * M}, {3, M, 2}},
+                                              {{M * N, 4}, {M, 4 * N}}, {{N, 2, M}, {M, N, 2}, {2 * N * M}}};
+  const Bindings symbols{{"M", 3}, {"N", 5}};
   for (const auto& chain : chains) {
     const std::vector<Index> from = through(chain);
     const Index flat = flatten(from, chain.front());

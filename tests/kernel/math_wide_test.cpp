@@ -20,7 +20,7 @@ Kernel formula(ScalarOp op, int operands = 1) {
   return kernel;
 }
 
-std::vector<double> run(KernelFunction function, const std::vector<double>& x, const std::vector<double>* z = nullptr) {
+std::vector<double> run_wide(KernelFunction function, const std::vector<double>& x, const std::vector<double>* z = nullptr) {
   std::vector<double> y(x.size());
   void* buffers[] = {const_cast<double*>(x.data()), z ? const_cast<double*>(z->data()) : y.data(), y.data()};
   function(buffers, nullptr, 0, static_cast<std::int64_t>(x.size()));
@@ -56,7 +56,7 @@ class RandomBits {
 /// Random numbers of all sizes, denser where functions are curved; numbers next to those where a formula changes or a result vanishes,
 /// overflows or becomes subnormal; and multiples of pi/2 with the f64 that are closest to one: 5319372648326541 * 2^202 and
 /// 6381956970095103 * 2^797 (Muller, Elementary Functions).
-std::vector<double> arguments() {
+std::vector<double> wide_arguments() {
   std::vector<double> x;
   RandomBits random;
   for (int i = 0; i < 150000; ++i) x.push_back(std::bit_cast<double>(random()));
@@ -115,7 +115,7 @@ void expect_near(const char* what, const std::vector<double>& x, const std::vect
 }
 
 TEST(WideMath, StaysWithinTwoUnitsInTheLastPlace) {
-  const std::vector<double> x = arguments();
+  const std::vector<double> x = wide_arguments();
   std::vector<double> read = x;
   for (double& number : read)
     if (std::fabs(number) < std::numeric_limits<double>::min()) number = std::copysign(0.0, number);
@@ -123,12 +123,12 @@ TEST(WideMath, StaysWithinTwoUnitsInTheLastPlace) {
     const auto function = test::compile_llvm(formula(f.op));
     std::vector<long double> exact;
     for (double number : x) exact.push_back(f.exact(number));
-    expect_near(name(f.op).data(), x, run(function, x), exact);
+    expect_near(name(f.op).data(), x, run_wide(function, x), exact);
     // As kernels run: subnormal numbers are zeros, as operands and as results.
     const cpu::FlushDenormals flush;
     exact.clear();
     for (double number : read) exact.push_back(f.exact(number));
-    expect_near(name(f.op).data(), x, run(function, read), exact);
+    expect_near(name(f.op).data(), x, run_wide(function, read), exact);
   }
 }
 
@@ -138,9 +138,9 @@ TEST(WideMath, LimitsAreExact) {
     for (const double sign : {1.0, -1.0})
       for (const double number : x) {
         if (op == ScalarOp::tanh && number < 19.1) continue;  // 1 - 1e-5 at 6
-        EXPECT_EQ(run(test::compile_llvm(formula(op)), {sign * number})[0], sign) << name(op) << " of " << sign * number;
+        EXPECT_EQ(run_wide(test::compile_llvm(formula(op)), {sign * number})[0], sign) << name(op) << " of " << sign * number;
       }
-  EXPECT_EQ(run(test::compile_llvm(formula(ScalarOp::expm1)), {-INFINITY, -50}), (std::vector<double>{-1, -1}));
+  EXPECT_EQ(run_wide(test::compile_llvm(formula(ScalarOp::expm1)), {-INFINITY, -50}), (std::vector<double>{-1, -1}));
 }
 
 /// Bases and exponents for pow: all pairs of special values, and random ones whose results are neither infinite nor 0.
@@ -186,7 +186,7 @@ TEST(WideMath, PowStaysWithinTwoUnitsInTheLastPlace) {
   std::vector<long double> exact;
   for (std::size_t i = 0; i < p.x.size(); ++i)
     exact.push_back(std::pow(static_cast<long double>(p.x[i]), static_cast<long double>(p.z[i])));
-  expect_near("pow", p.x, run(test::compile_llvm(formula(ScalarOp::pow, 2)), p.x, &p.z), exact);
+  expect_near("pow", p.x, run_wide(test::compile_llvm(formula(ScalarOp::pow, 2)), p.x, &p.z), exact);
 }
 
 TEST(WideMath, BothDialectsGiveTheSameBits) {
@@ -202,7 +202,7 @@ TEST(WideMath, BothDialectsGiveTheSameBits) {
   const test::CompiledC by_c(texts);
   for (std::size_t t = 0; t < texts.size(); ++t) {
     const std::vector<double>* second = t + 1 == texts.size() ? &p.z : nullptr;
-    const std::vector<double> a = run(by_llvm[t], p.x, second), b = run(by_c.function(texts[t].name), p.x, second);
+    const std::vector<double> a = run_wide(by_llvm[t], p.x, second), b = run_wide(by_c.function(texts[t].name), p.x, second);
     for (std::size_t i = 0; i < p.x.size(); ++i) {
       const bool same = std::bit_cast<std::uint64_t>(a[i]) == std::bit_cast<std::uint64_t>(b[i]) || (std::isnan(a[i]) && std::isnan(b[i]));
       ASSERT_TRUE(same) << "function " << t << " of " << p.x[i] << ": " << a[i] << " by LLVM, " << b[i] << " by C";

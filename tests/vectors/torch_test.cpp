@@ -27,7 +27,7 @@ Value with_bias(Value y, Value bias) {
   return y + reshape(bias, shape);
 }
 
-Values convolved(TorchOperands& x, const json::Value& p) {
+Values torch_conv(TorchOperands& x, const json::Value& p) {
   const auto groups = static_cast<std::int64_t>(number(p, "groups", 1));
   return {with_bias(conv(x["x"], x["w"], list(p, "stride"), list(p, "padding"), list(p, "dilation"), groups), x["b"])};
 }
@@ -129,7 +129,7 @@ std::map<std::string, TorchRule> rules() {
   std::map<std::string, TorchRule> all = torch_layers();
   all.insert(torch_places().begin(), torch_places().end());
   for (const char* name : {"conv2d", "conv2d_groups", "conv2d_depthwise", "conv2d_stride_dilation", "conv1d", "conv3d"})
-    all[name] = convolved;
+    all[name] = torch_conv;
   for (const char* name : {"conv_transpose2d", "conv_transpose2d_groups", "conv_transpose1d", "conv_transpose3d"}) all[name] = deconvolved;
   all["conv1d_same"] = convolved_same;
   all["max_pool2d_ties"] = all["max_pool2d_ceil_dilation"] = max_pooled;
