@@ -127,8 +127,8 @@ struct WrongModel : PythonModel {
   }
 };
 struct WrongModels : PythonModels {
-  Opened open(const std::filesystem::path& package, const std::string& /*units*/) override {
-    return {std::make_unique<WrongModel>(package), {}};
+  Opened open(const std::filesystem::path& folder, const std::string& /*units*/) override {
+    return {std::make_unique<WrongModel>(folder), {}};
   }
 };
 
@@ -143,17 +143,55 @@ TEST_F(CoreMlDevice, RefusesATypeOfBlocksThatComesOutWrong) {
   }
 }
 
+/// The system compiles packages, and does not open or run them.
+struct BrokenModels : PythonModels {
+  explicit BrokenModels(bool is_opened) : opens(is_opened) {}
+  Opened open(const std::filesystem::path& folder, const std::string& /*units*/) override {
+    if (!opens) return {nullptr, "no memory"};
+    struct Model : PythonModel {
+      using PythonModel::PythonModel;
+      std::string run(std::span<const coreml::Given> /*inputs*/, std::span<const coreml::Wanted> /*outputs*/) override { return "lost"; }
+    };
+    return {std::make_unique<Model>(folder), {}};
+  }
+  bool opens;
+};
+
+TEST_F(CoreMlDevice, WhatIsCompiledGoesWithTheExecutable) {
+  Graph graph;
+  graph.output("y", exp(graph.input("x", {2}, f32)));
+  const std::vector<float> x{1, 2};
+  {
+    Executable program = session().compile(graph);
+    program.run({{"x", x}});
+    EXPECT_EQ(models_.compiled.entries(), 1);
+  }
+  EXPECT_EQ(models_.compiled.entries(), 0);
+  for (const bool opens : {false, true}) {
+    BrokenModels models(opens);
+    const std::unique_ptr<Backend> backend = coreml::backend_of(models, "all");
+    std::optional<Executable> program = Session(Device(*backend)).compile(graph);
+    const std::string error = error_of([&] { program->run({{"x", x}}); });
+    EXPECT_EQ(error, opens ? "coreml:all: graph 'graph': lost" : "coreml:all: no memory");
+    EXPECT_EQ(models.compiled.entries(), opens ? 1 : 0) << "of a package that did not open, nothing is kept";
+    EXPECT_GE(program->explain().size(), 1U);
+    program.reset();
+    EXPECT_EQ(models.compiled.entries(), 0);
+    EXPECT_EQ(models.opened, 1);
+  }
+}
+
 TEST_F(CoreMlDevice, OpensPackagesOfItsVersionOrBefore) {
   const TemporaryFolder folder;
   Graph graph;
   graph.output("y", exp(graph.input("x", {2}, f32)));
   for (const int target : {17, 26}) export_coreml(folder / fmt::format("{}.mlpackage", target), {graph, {}}, {.minimum_target = target});
-  EXPECT_NE(coreml::open_package(models_, folder / "17.mlpackage", "all"), nullptr);
-  EXPECT_EQ(error_of([&] { coreml::open_package(models_, folder / "26.mlpackage", "all"); }),
+  coreml::OpenedPackage(models_, folder / "17.mlpackage", "all");
+  EXPECT_EQ(error_of([&] { coreml::OpenedPackage(models_, folder / "26.mlpackage", "all"); }),
             (folder / "26.mlpackage").string() + ": specification 10 of CoreML (allowed here: up to 9, of iOS 18 and macOS of its year)");
   const std::filesystem::path model = folder / "17.mlpackage" / "Data" / "com.apple.CoreML" / "model.mlmodel";
   write_text(model, "no model");
-  EXPECT_EQ(error_of([&] { coreml::open_package(models_, folder / "17.mlpackage", "all"); }),
+  EXPECT_EQ(error_of([&] { coreml::OpenedPackage(models_, folder / "17.mlpackage", "all"); }),
             model.string() + ": no model of CoreML begins so (allowed: the version of its specification)");
 }
 

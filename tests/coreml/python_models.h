@@ -8,13 +8,10 @@
 
 namespace rlx::test {
 
-/// In place of CoreML: a package is run by mil_evaluator.py, as often as it is asked for.
+/// In place of CoreML: a package is run by mil_evaluator.py, as often as it is asked for. `folder` has it as m/model.mlpackage.
 class PythonModel : public coreml::Model {
  public:
-  explicit PythonModel(const std::filesystem::path& package) {
-    std::filesystem::create_directories(folder_ / "m");
-    std::filesystem::copy(package, folder_ / "m" / "model.mlpackage", std::filesystem::copy_options::recursive);
-  }
+  explicit PythonModel(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   std::string run(std::span<const coreml::Given> inputs, std::span<const coreml::Wanted> outputs) override {
     const std::filesystem::path in = folder_ / "m" / "in", out = folder_ / "m" / "out", error = folder_ / "m" / "error.txt";
@@ -22,7 +19,7 @@ class PythonModel : public coreml::Model {
     std::filesystem::remove_all(out);
     std::filesystem::create_directory(in);
     for (const auto& input : inputs) save_npy(in / (input.name + ".npy"), Array(type_of(input.number), input.shape, input.bytes, nullptr));
-    run_packages(folder_.path());
+    run_packages(folder_);
     if (std::filesystem::exists(error)) return read_text(error);
     for (const auto& output : outputs) {
       const Array made = load_npy(out / (output.name + ".npy"));
@@ -36,17 +33,23 @@ class PythonModel : public coreml::Model {
 
  private:
   static DType type_of(coreml::Number number) { return number == coreml::Number::f32 ? f32 : number == coreml::Number::f16 ? f16 : i32; }
-  TemporaryFolder folder_;
+  std::filesystem::path folder_;
 };
 
 struct PythonModels : coreml::Library {
   PythonModels() { title = "mil_evaluator.py", version = 18, units = {"all"}; }
 
-  Opened open(const std::filesystem::path& package, const std::string& /*units*/) override {
-    ++opened;
-    return {std::make_unique<PythonModel>(package), {}};
+  Compiled compile(const std::filesystem::path& package) override {
+    const std::filesystem::path folder = compiled / std::to_string(opened++);
+    std::filesystem::create_directories(folder / "m");
+    std::filesystem::copy(package, folder / "m" / "model.mlpackage", std::filesystem::copy_options::recursive);
+    return {folder, {}};
   }
-  int opened = 0;  // packages
+  Opened open(const std::filesystem::path& folder, const std::string& /*units*/) override {
+    return {std::make_unique<PythonModel>(folder), {}};
+  }
+  int opened = 0;            // packages
+  TemporaryFolder compiled;  // those that are there
 };
 
 }  // namespace rlx::test

@@ -40,6 +40,7 @@ __attribute__((objc_root_class))
 @interface NSURL : NSObject
 + (NSURL*)fileURLWithPath:(NSString*)path;
 - (NSURL*)URLByAppendingPathComponent:(NSString*)component;
+@property(readonly, copy) NSString* path;
 @end
 @interface NSUUID : NSObject
 @property(readonly) NSString* UUIDString;

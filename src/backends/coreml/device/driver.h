@@ -27,7 +27,7 @@ struct Placement {
   std::string operation, unit;
 };
 
-/// A package that the system has compiled. Calls come one at a time.
+/// What the system computes a package by. Calls come one at a time.
 struct Model {
   Model() = default;
   Model(const Model&) = delete;
@@ -47,12 +47,17 @@ struct Library {
   Library& operator=(const Library&) = delete;
   virtual ~Library() = default;
 
+  struct Compiled {
+    std::filesystem::path folder;  // the caller's, to remove behind the model that reads it
+    std::string error;             // where there is none
+  };
+  virtual Compiled compile(const std::filesystem::path& package) = 0;
   struct Opened {
     std::unique_ptr<Model> model;
     std::string error;  // where there is none
   };
   /// `units`: all, cpu, gpu or ane, which are those and the CPU.
-  virtual Opened open(const std::filesystem::path& package, const std::string& units) = 0;
+  virtual Opened open(const std::filesystem::path& compiled, const std::string& units) = 0;
 
   std::string title;               // the chip
   int version = 0;                 // of iOS, whose packages it opens

@@ -17,21 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of the system's for such, which goes again.
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "rlx-coreml-XXXXXX").string();
-    if (!::mkdtemp(name.data())) fail("coreml: {}: the folder cannot be made", name);
-    path = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
+/// One of the system's for such.
+fs::path made_folder() {
+  std::string name = (fs::temp_directory_path() / "rlx-coreml-XXXXXX").string();
+  if (!::mkdtemp(name.data())) fail("coreml: {}: the folder cannot be made", name);
+  return name;
+}
 
 /// The first field of a model's message, below 128.
 int specification_in(const fs::path& package) {
@@ -44,23 +35,40 @@ int specification_in(const fs::path& package) {
   return static_cast<int>(bytes[1]);
 }
 
-}  // namespace
-
-std::unique_ptr<Model> open_package(Library& library, const fs::path& package, const std::string& units) {
+fs::path compiled_folder(Library& library, const fs::path& package, const std::string& units) {
   const int seen = specification_in(package), allowed = version_of(static_cast<Target>(library.version)).specification;
   if (seen > allowed)
     fail("{}: specification {} of CoreML (allowed here: up to {}, of iOS {} and macOS of its year)", package.string(), seen, allowed,
          library.version);
-  Library::Opened opened = library.open(package, units);
-  if (!opened.model) fail("coreml:{}: {}", units, opened.error);
-  return std::move(opened.model);
+  Library::Compiled compiled = library.compile(package);
+  if (!compiled.error.empty()) fail("coreml:{}: {}", units, compiled.error);
+  return std::move(compiled.folder);
 }
 
-std::unique_ptr<Model> compile(Library& library, const SavedGraph& saved, const Bindings& sizes, const std::string& units) {
-  const TemporaryFolder folder;
+}  // namespace
+
+OwnedFolder::~OwnedFolder() {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+OpenedPackage::OpenedPackage(Library& library, const fs::path& package, const std::string& units)
+    : compiled_(compiled_folder(library, package, units)) {
+  Library::Opened opened = library.open(compiled_.path, units);
+  if (!opened.model) fail("coreml:{}: {}", units, opened.error);
+  model_ = std::move(opened.model);
+}
+
+std::string OpenedPackage::run(std::span<const Given> inputs, std::span<const Wanted> outputs) {
+  const std::scoped_lock lock(running_);
+  return model_->run(inputs, outputs);
+}
+
+std::unique_ptr<OpenedPackage> compile(Library& library, const SavedGraph& saved, const Bindings& sizes, const std::string& units) {
+  const OwnedFolder folder(made_folder());
   const fs::path package = folder.path / "part.mlpackage";
   export_coreml(package, saved, {.sizes = sizes, .minimum_target = library.version, .computes_random_bits = true});
-  return open_package(library, package, units);
+  return std::make_unique<OpenedPackage>(library, package, units);
 }
 
 namespace {
@@ -86,10 +94,10 @@ std::string wrong_product(Library& library, const std::string& units, const std:
   Array x(f32, static_shape(saved.graph.inputs()[0].first.type)), y(f32, static_shape(saved.graph.outputs()[0].second.type()));
   for (std::int64_t i = 0; i < x.size(); ++i) x.set_double(i, std::cos(static_cast<double>(i)));
   const Array wanted = evaluate(saved.graph, {{"x", x}, {"w", saved.weights.at("w")}})[0];
-  const std::unique_ptr<Model> model = compile(library, saved, {}, units);
+  const std::unique_ptr<OpenedPackage> package = compile(library, saved, {}, units);
   const Given given{"x", Number::f32, x.shape(), x.bytes()};
   const Wanted result{"y", Number::f32, y.shape(), y.mutable_bytes()};
-  if (const std::string error = model->run({&given, 1}, {&result, 1}); !error.empty()) return error;
+  if (const std::string error = package->run({&given, 1}, {&result, 1}); !error.empty()) return error;
   double largest = 0, difference = 0;
   for (std::int64_t i = 0; i < wanted.size(); ++i) {
     largest = std::max(largest, std::abs(wanted.get_double(i)));

@@ -138,7 +138,7 @@ std::vector<std::pair<std::string, std::string>> CoreMlGraph::placements() {
   if (kept_) {
     const std::scoped_lock making(kept_->making);
     for (const auto& [key, package] : kept_->packages)
-      for (const Placement& placed : package->model->placements()) ++counts[placed.unit][placed.operation];
+      for (const Placement& placed : package->placements()) ++counts[placed.unit][placed.operation];
   }
   std::vector<std::pair<std::string, std::string>> placements;
   for (const auto& [unit, operations] : counts) {
@@ -149,18 +149,16 @@ std::vector<std::pair<std::string, std::string>> CoreMlGraph::placements() {
   return placements;
 }
 
-std::shared_ptr<CoreMlGraph::Package> CoreMlGraph::package(std::size_t segment, const TakenInputs& inputs, Kept& kept) const {
+std::shared_ptr<OpenedPackage> CoreMlGraph::package(std::size_t segment, const TakenInputs& inputs, Kept& kept) const {
   const Bindings sizes = is_open_[segment] ? Bindings{} : inputs.bindings;
   const std::scoped_lock lock(kept.making);
+  const std::pair key(segment, sizes);
+  if (const auto known = kept.packages.find(key); known != kept.packages.end()) return known->second;
   if (kept.packages.size() >= most_packages) kept.packages.clear();
-  std::shared_ptr<Package>& known = kept.packages[{segment, sizes}];
-  if (known) return known;
   SavedGraph saved{part(segments_[segment].reads, segments_[segment].writes), {}};
   for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
     if (const Input& input = graph.inputs()[i].first; input.kind == InputKind::param) saved.weights.emplace(input.name, *inputs.arrays[i]);
-  known = std::make_shared<Package>();
-  known->model = compile(library_, saved, sizes, units_);
-  return known;
+  return kept.packages.emplace(key, compile(library_, saved, sizes, units_)).first->second;
 }
 
 void CoreMlGraph::run_package(std::size_t segment, const TakenInputs& inputs, Kept& kept, Values& values) const {
@@ -176,9 +174,7 @@ void CoreMlGraph::run_package(std::size_t segment, const TakenInputs& inputs, Ke
     written.emplace_back(passed_type(graph.type(v).dtype), static_shape(bind_sizes(graph.type(v), inputs.bindings)));
     wanted.push_back(feature(fmt::format("out{}", wanted.size()), written.back(), written.back().mutable_bytes()));
   }
-  const std::shared_ptr<Package> package = this->package(segment, inputs, kept);
-  const std::scoped_lock lock(package->running);
-  if (const std::string error = package->model->run(given, wanted); !error.empty())
+  if (const std::string error = package(segment, inputs, kept)->run(given, wanted); !error.empty())
     fail("coreml:{}: graph '{}': {}", units_, graph.name(), error);
   for (std::size_t i = 0; i < writes.size(); ++i) values[writes[i]] = in_type(written[i], graph.type(writes[i]).dtype);
 }

@@ -20,15 +20,11 @@ class CoreMlGraph final : public TakenGraph {
 
  private:
   using Values = std::map<ValueId, Array>;
-  struct Package {
-    std::unique_ptr<Model> model;
-    std::mutex running;
-  };
   /// What is the same in all runs with the same parameters.
   struct Kept {
     std::shared_ptr<const void> parameters;
     std::mutex making;
-    std::map<std::pair<std::size_t, Bindings>, std::shared_ptr<Package>> packages;  // by segment; sizes where they must be known
+    std::map<std::pair<std::size_t, Bindings>, std::shared_ptr<OpenedPackage>> packages;  // by segment; sizes where they must be known
     std::recursive_mutex computing;
     Values values;  // of those that nodes of the host read
   };
@@ -36,7 +32,7 @@ class CoreMlGraph final : public TakenGraph {
   std::string refusal(std::int32_t node) const;
   Graph part(const std::vector<ValueId>& reads, const std::vector<ValueId>& writes) const;
   std::shared_ptr<Kept> kept_for(const TakenInputs& inputs);
-  std::shared_ptr<Package> package(std::size_t segment, const TakenInputs& inputs, Kept& kept) const;
+  std::shared_ptr<OpenedPackage> package(std::size_t segment, const TakenInputs& inputs, Kept& kept) const;
   void run_package(std::size_t segment, const TakenInputs& inputs, Kept& kept, Values& values) const;
   void run_on_host(std::int32_t node, const TakenInputs& inputs, Kept& kept, Values& values) const;
   Array value(ValueId v, const TakenInputs& inputs, Kept& kept, Values& values) const;

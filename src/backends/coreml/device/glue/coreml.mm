@@ -14,6 +14,7 @@ namespace {
 std::string text_of(NSString* text) { return text ? std::string(text.UTF8String) : std::string(); }
 std::string text_of(NSError* error) { return error ? text_of(error.localizedDescription) : std::string("no reason is given"); }
 NSString* string_of(const std::string& text) { return [NSString stringWithUTF8String:text.c_str()]; }
+NSURL* url_of(const std::filesystem::path& path) { return [NSURL fileURLWithPath:string_of(path.string())]; }
 
 std::size_t bytes_of(Number number) { return number == Number::f16 ? 2 : 4; }
 MLMultiArrayDataType type_of(Number number) {
@@ -66,15 +67,6 @@ std::string name_of(id<MLComputeDeviceProtocol> device) {
   return [device isKindOfClass:[MLGPUComputeDevice class]] ? "GPU" : "CPU";
 }
 
-/// What the system compiled, removed behind its use.
-struct Compiled {
-  explicit Compiled(NSURL* at) : url(at) {}
-  Compiled(const Compiled&) = delete;
-  Compiled& operator=(const Compiled&) = delete;
-  ~Compiled() { [[NSFileManager defaultManager] removeItemAtURL:url error:nil]; }
-  NSURL* url;
-};
-
 API_AVAILABLE(macos(14.4), ios(17.4))
 void add_placements(MLComputePlan* plan, NSArray<MLModelStructureProgramOperation*>* operations, std::vector<Placement>& placements) {
   for (MLModelStructureProgramOperation* operation in operations) {
@@ -84,11 +76,10 @@ void add_placements(MLComputePlan* plan, NSArray<MLModelStructureProgramOperatio
   }
 }
 
-
 class CoreMlModel : public Model {
  public:
-  CoreMlModel(std::unique_ptr<Compiled> compiled, MLModelConfiguration* configuration, MLModel* model)
-      : compiled_(std::move(compiled)), configuration_(configuration), model_(model) {}
+  CoreMlModel(NSURL* compiled, MLModelConfiguration* configuration, MLModel* model)
+      : compiled_(compiled), configuration_(configuration), model_(model) {}
 
   std::string run(std::span<const Given> inputs, std::span<const Wanted> outputs) override {
     @autoreleasepool {
@@ -114,7 +105,7 @@ class CoreMlModel : public Model {
     if (@available(macOS 14.4, iOS 17.4, *)) {
       std::vector<Placement>* const placements = &found;
       dispatch_semaphore_t const done = dispatch_semaphore_create(0);
-      [MLComputePlan loadContentsOfURL:compiled_->url
+      [MLComputePlan loadContentsOfURL:compiled_
                          configuration:configuration_
                      completionHandler:^(MLComputePlan* plan, NSError*) {
                        NSDictionary<NSString*, MLModelStructureProgramFunction*>* const functions = plan.modelStructure.program.functions;
@@ -143,7 +134,7 @@ class CoreMlModel : public Model {
     return {};
   }
 
-  std::unique_ptr<Compiled> compiled_;
+  NSURL* compiled_;
   MLModelConfiguration* configuration_;
   MLModel* model_;
 };
@@ -175,17 +166,24 @@ class CoreMl : public Library {
       }
   }
 
-  Opened open(const std::filesystem::path& package, const std::string& chosen) override {
+  Compiled compile(const std::filesystem::path& package) override {
     @autoreleasepool {
       NSError* error = nil;
-      NSURL* const url = [MLModel compileModelAtURL:[NSURL fileURLWithPath:string_of(package.string())] error:&error];
-      if (!url) return {nullptr, text_of(error)};
-      auto compiled = std::make_unique<Compiled>(url);
+      NSURL* const url = [MLModel compileModelAtURL:url_of(package) error:&error];
+      if (!url) return {{}, text_of(error)};
+      return {text_of(url.path), {}};
+    }
+  }
+
+  Opened open(const std::filesystem::path& compiled, const std::string& chosen) override {
+    @autoreleasepool {
+      NSError* error = nil;
+      NSURL* const url = url_of(compiled);
       MLModelConfiguration* const configuration = [[MLModelConfiguration alloc] init];
       configuration.computeUnits = units_of(chosen);
       MLModel* const model = [MLModel modelWithContentsOfURL:url configuration:configuration error:&error];
       if (!model) return {nullptr, text_of(error)};
-      return {std::make_unique<CoreMlModel>(std::move(compiled), configuration, model), {}};
+      return {std::make_unique<CoreMlModel>(url, configuration, model), {}};
     }
   }
 };
