@@ -26,51 +26,50 @@ namespace {
 /// In real numbers, as far as `legalize` has rules: an input or output `x` of complex ones is two, `x_real` and `x_imag`; parameters stay.
 Graph in_real_parts(const Graph& graph) {
   Graph result(graph.name());
-  std::map<ValueId, Value> values;
+  Values inputs;
   for (const auto& [input, value] : graph.inputs()) {
     const auto part = [&](const char* end) {
       return make_input(result.data(), {input.name + end, input.kind, {part_type(input.type.dtype), input.type.shape}});
     };
     const bool is_pair = is_complex(input.type.dtype) && input.kind != InputKind::param;
-    values[value.id()] = is_pair ? complex(part("_real"), part("_imag")) : make_input(result.data(), input);
+    inputs.push_back(is_pair ? complex(part("_real"), part("_imag")) : make_input(result.data(), input));
   }
-  for (const std::int32_t id : needed_nodes(graph.data(), output_ids(graph))) {
-    Values operands;
-    for (const ValueId operand : graph.node(id).operands) operands.push_back(values.at(operand));
-    const Values results = emit(result.data(), *graph.node(id).op, graph.node(id).attrs, operands);
-    for (std::size_t r = 0; r < results.size(); ++r) values[{id, static_cast<std::int32_t>(r)}] = results[r];
-  }
-  for (const auto& [name, output] : graph.outputs()) {
-    const Value value = values.at(output.id());
-    if (!is_complex(value.dtype())) {
-      result.output(name, value);
+  const Values outputs = inline_graph(result.data(), graph, inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string& name = graph.outputs()[i].first;
+    if (!is_complex(outputs[i].dtype())) {
+      result.output(name, outputs[i]);
       continue;
     }
-    result.output(name + "_real", real(value));
-    result.output(name + "_imag", imag(value));
+    result.output(name + "_real", real(outputs[i]));
+    result.output(name + "_imag", imag(outputs[i]));
   }
   return in_real_numbers(result);
 }
 
+/// The graph with what `rule` makes of each node, of which it gets the id; nothing: the node as it is.
+template <class Rule>
+Graph rebuilt(const Graph& graph, const Rule& rule) {
+  Rebuilder out(graph);
+  for (const std::int32_t id : out.needed())
+    if (const Values results = rule(out, id, graph.node(id)); !results.empty()) out.replace(id, results);
+    else out.copy(id);
+  return out.finish();
+}
+
 /// Rows of blocks that are read and then decoded are decoded and then read: CoreML has them as numbers.
 Graph with_decoded_tables(const Graph& graph) {
-  Rebuilder out(graph);
-  for (const std::int32_t id : out.needed()) {
-    const Node& node = graph.node(id);
+  return rebuilt(graph, [&](const Rebuilder& out, std::int32_t /*id*/, const Node& node) -> Values {
     const Node* const read = node.op->name == "decode_blocks" ? &graph.node(node.operands[0].node) : nullptr;
-    if (!read || read->op->name != "gather") {
-      out.copy(id);
-      continue;
-    }
+    if (!read || read->op->name != "gather") return {};
     const Value table = emit(out.data(), *node.op, node.attrs, std::array{out.value(read->operands[0])})[0];
     Attrs attrs = read->attrs;
     auto& sizes = std::get<Dims>(attrs[5]);
     if (!(sizes.back() == graph.type(read->operands[0]).shape.back()))
       fail("coreml: {} reads parts of blocks", node.results[0].to_string());
     sizes.back() = table.shape().back();
-    out.replace(id, emit(out.data(), *read->op, attrs, std::array{table, out.value(read->operands[1])}));
-  }
-  return out.finish();
+    return emit(out.data(), *read->op, attrs, std::array{table, out.value(read->operands[1])});
+  });
 }
 
 using Ints = std::vector<std::int64_t>;
@@ -96,17 +95,14 @@ Value reduced_apart(const Rebuilder& out, const Graph& graph, const Node& reduce
 
 /// Windows over several axes have more axes than CoreML has.
 Graph with_windows_apart(const Graph& graph) {
-  Rebuilder out(graph);
-  for (const std::int32_t id : out.needed()) {
-    const Node& node = graph.node(id);
-    if (node.op->name != "reduce") out.copy(id);
-    else out.replace(id, {reduced_apart(out, graph, node, node.operands[0], std::get<Ints>(node.attrs[1]))});
-  }
-  return out.finish();
+  return rebuilt(graph, [&](const Rebuilder& out, std::int32_t /*id*/, const Node& node) -> Values {
+    if (node.op->name != "reduce") return {};
+    return {reduced_apart(out, graph, node, node.operands[0], std::get<Ints>(node.attrs[1]))};
+  });
 }
 
 /// The numbers of an i64 that i32 holds, whatever a run reads: where they are counted, cast from narrow ones, constants, or moved.
-Value in_i32(Rebuilder& out, const Graph& graph, const Node& node, const Values& operands) {
+Value in_i32(const Rebuilder& out, const Graph& graph, const Node& node, const Values& operands) {
   const bool is_moved = node.op->sources || node.op->name == "max" || node.op->name == "min";
   if (node.results[0].dtype != i64) return {};
   if (const Array* constant = constant_value(node)) {
@@ -131,10 +127,8 @@ Value in_i32(Rebuilder& out, const Graph& graph, const Node& node, const Values&
 Graph with_narrow_places(const Graph& graph) {
   constexpr std::array<std::string_view, 11> readers{
       "eq", "ne", "lt", "le", "gt", "ge", "gather", "scatter", "dynamic_slice", "dynamic_update", "place"};
-  Rebuilder out(graph);
   std::map<ValueId, Value> narrow;
-  for (const std::int32_t id : out.needed()) {
-    const Node& node = graph.node(id);
+  return rebuilt(graph, [&](const Rebuilder& out, std::int32_t id, const Node& node) -> Values {
     Values narrowed, operands;  // those that are, and all for which none must be wide
     bool has_wide = false;
     for (const ValueId v : node.operands) {
@@ -143,30 +137,21 @@ Graph with_narrow_places(const Graph& graph) {
       operands.push_back(found != narrow.end() ? found->second : out.value(v));
       has_wide = has_wide || operands.back().dtype() == i64;
     }
-    if (const Value made = in_i32(out, graph, node, narrowed)) {
-      narrow[{id, 0}] = made;
-      out.replace(id, {cast(made, i64)});
-    } else if (!narrowed.empty() && node.op->name == "cast") {
-      out.replace(id, {cast(narrowed[0], node.results[0].dtype)});
-    } else if (!narrowed.empty() && !has_wide && std::ranges::find(readers, node.op->name) != readers.end()) {
-      out.copy(id, operands);
-    } else {
-      out.copy(id);
-    }
-  }
-  return out.finish();
+    if (const Value made = in_i32(out, graph, node, narrowed)) return {cast(narrow[{id, 0}] = made, i64)};
+    if (narrowed.empty()) return {};
+    if (node.op->name == "cast") return {cast(narrowed[0], node.results[0].dtype)};
+    const bool reads = !has_wide && std::ranges::find(readers, node.op->name) != readers.end();
+    return reads ? emit(out.data(), *node.op, node.attrs, operands) : Values{};
+  });
 }
 
 /// With inputs in place of random bits, which the host fills. Those of regions stay.
 Graph with_random_inputs(const Graph& graph) {
-  Rebuilder out(graph);
   int inputs = 0;
-  for (const std::int32_t id : out.needed()) {
-    const Node& node = graph.node(id);
-    if (node.op->name != "random_bits") out.copy(id);
-    else out.replace(id, {make_input(out.data(), {fmt::format("random_bits_{}", inputs++), InputKind::input, node.results[0]})});
-  }
-  return out.finish();
+  return rebuilt(graph, [&](const Rebuilder& out, std::int32_t /*id*/, const Node& node) -> Values {
+    if (node.op->name != "random_bits") return {};
+    return {make_input(out.data(), {fmt::format("random_bits_{}", inputs++), InputKind::input, node.results[0]})};
+  });
 }
 
 /// With what follows from parameters alone computed here, as weights are that become 8-bit integers. Those are widened, and what is spread
@@ -176,25 +161,22 @@ Graph with_computed_weights(const Graph& graph, const NamedArrays& weights) {
   std::map<ValueId, Array> known;
   for (const auto& [input, value] : graph.inputs())
     if (const auto weight = weights.find(input.name); weight != weights.end()) known.emplace(value.id(), weight->second);
-  Rebuilder out(graph);
-  for (const std::int32_t id : out.needed()) {
-    const Node& node = graph.node(id);
+  return rebuilt(graph, [&](const Rebuilder& out, std::int32_t id, const Node& node) -> Values {
     std::vector<Array> operands;
     for (const ValueId v : node.operands)
       if (const auto array = known.find(v); array != known.end()) operands.push_back(array->second);
-    const bool is_known = invariant[static_cast<std::size_t>(id)] && operands.size() == node.operands.size() && !constant_value(node);
-    Values results;
     if (const Array* constant = constant_value(node)) known.emplace(ValueId{id, 0}, *constant);
-    if (is_known)
+    else if (invariant[static_cast<std::size_t>(id)] && operands.size() == node.operands.size()) {
+      Values results;
       for (const Array& array : evaluate_node(graph, id, {}, operands, {})) {
         known.emplace(ValueId{id, static_cast<std::int32_t>(results.size())}, array);
         results.push_back(make_constant(out.data(), array));
       }
-    const bool widens = node.op->name == "cast" && graph.type(node.operands[0]).dtype == i8;
-    if (!is_known || widens || node.op->name == "broadcast") out.copy(id);
-    else out.replace(id, results);
-  }
-  return out.finish();
+      const bool widens = node.op->name == "cast" && graph.type(node.operands[0]).dtype == i8;
+      if (!widens && node.op->name != "broadcast") return results;
+    }
+    return {};
+  });
 }
 
 }  // namespace
