@@ -147,7 +147,7 @@ class Emitter {
     const bool is_right = i == 1 && (node.op->name == "dot" || node.op->name == "conv");
     const bool is_table = i == 0 && node.op->name == "gather";
     if (weight && ((node.op->name == "rope" && i == 2) || i >= recurrent_weights(node))) return {};
-    if (weight && (weight->blocks.empty() ? is_right && is_weight(weight->array) : is_table || (is_right && node.op->name == "dot")))
+    if (weight && (weight->blocks.empty() ? is_right && is_weight(weight->array) : is_table || is_right))
       return input(std::string(node.op->name), graph.type(v));  // the row asks for the weight
     return node.op->kind == OpKind::scalar ? tensor(body, graph, v, values) : whole(body, graph, v, values);
   }

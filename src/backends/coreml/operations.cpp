@@ -197,6 +197,10 @@ Tensor concat(Body& out, const Tensors& parts, std::int64_t axis) {
                  parts[0].element, shape);
 }
 
+Tensor reversed(Body& out, const Tensor& x, const Sizes& axes) {
+  return axes.empty() ? x : out.add("reverse", {{"x", x}, {"axes", Immediate(axes)}}, x.element, x.shape);
+}
+
 Tensor filled(Body& out, Element element, const Dims& shape, double value) {
   if (shape.empty())
     return out.constant(Array::of(element == Element::f16   ? f16
@@ -290,6 +294,16 @@ Tensors bytes_of(Body& out, const Tensor& x, int bits) {
     bytes.push_back(binary(out, "mod", moved, number(moved, 256)));
   }
   return bytes;
+}
+
+Tensor integer_of(Body& out, const Tensors& bytes) {
+  Tensor sum = bytes.back();
+  if (bytes.size() == 4) {
+    const Tensor negative = compare(out, "greater", sum, number(sum, 127));
+    sum = select(out, negative, binary(out, "sub", sum, number(sum, 256)), sum);
+  }
+  for (std::size_t i = bytes.size() - 1; i-- > 0;) sum = binary(out, "add", binary(out, "mul", sum, number(sum, 256)), bytes[i]);
+  return sum;
 }
 
 Tensor wrapped(Body& out, const Tensor& x, DType dtype) {

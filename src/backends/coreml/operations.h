@@ -28,6 +28,7 @@ Sizes inverse(const Sizes& perm);
 /// Elements begin, begin + stride, ... below end along one axis.
 Tensor cut(Body& out, const Tensor& x, std::size_t axis, const Dim& begin, const Dim& end, std::int64_t stride = 1);
 Tensor concat(Body& out, const Tensors& parts, std::int64_t axis);
+Tensor reversed(Body& out, const Tensor& x, const Sizes& axes);
 /// `like`'s elements, all of one value.
 Tensor filled(Body& out, Element element, const Dims& shape, double value);
 /// Elements of x at places along an axis, all of which are inside.
@@ -51,8 +52,20 @@ Tensor padded(Body& out, const Tensor& x, std::size_t axis, const Dim& lo, const
 /// A number of the elements of x.
 inline Immediate number(const Tensor& x, double value) { return {x.element, value}; }
 
-/// The bytes of an integer, the lowest first, each 0..255.
+/// The bytes of an integer, the lowest first, each 0..255; the highest of four has the sign of the integer of these.
 Tensors bytes_of(Body& out, const Tensor& x, int bits);
+Tensor integer_of(Body& out, const Tensors& bytes);
+/// What an operator makes of the bits of bytes: CoreML has none of these, so that all pairs stand in a table.
+template <class Operator>
+Tensor looked_up(Body& out, const Tensor& a, const Tensor& b) {
+  const Tensor table = out.made_once(typeid(Operator).name(), [&] {
+    Sizes found;
+    for (int x = 0; x < 256; ++x)
+      for (int y = 0; y < 256; ++y) found.push_back(Operator()(x, y));
+    return Tensors{out.constant({256 * 256}, found)};
+  })[0];
+  return take(out, table, binary(out, "add", binary(out, "mul", a, number(a, 256)), b), 0);
+}
 /// What narrow integers keep of a result in 32 bits.
 Tensor wrapped(Body& out, const Tensor& x, DType dtype);
 /// Operands of f16 are added in f32.

@@ -117,12 +117,11 @@ struct Windows {
 };
 
 /// The axes of the operand that windows span, in order.
-Dims spanned_sizes(const Call& c, const Dims& window) {
-  Dims spanned;
-  for (std::size_t d = 0; d < window.size(); ++d)
-    if (!contains(c.numbers("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
-        !contains(c.numbers("operand_batching_dims"), static_cast<std::int64_t>(d)))
-      spanned.push_back(window[d]);
+Sizes spanned_axes(const Call& c) {
+  const Sizes collapsed = c.numbers("collapsed_slice_dims"), batching = c.numbers("operand_batching_dims");
+  Sizes spanned;
+  for (std::int64_t d = 0; d < c.x[0].rank(); ++d)
+    if (!contains(collapsed, d) && !contains(batching, d)) spanned.push_back(d);
   return spanned;
 }
 
@@ -159,7 +158,7 @@ Tensors gather(const Call& c) {
   const Dims& window = c.dims("slice_sizes");
   const Windows w(c, window, c.word("mode") == "fill");
   Dims shape = w.batch;
-  for (const Dim& along : spanned_sizes(c, window)) shape.push_back(along);
+  for (const std::int64_t d : spanned_axes(c)) shape.push_back(window[static_cast<std::size_t>(d)]);
   const std::optional<DecodedBlocks> blocks = blocks_of(c);
   Tensor y;
   if (reads_rows(c, window)) {
@@ -181,10 +180,8 @@ Tensors scatter(const Call& c) {
   Dims window(shape.size(), 1);
   std::size_t next = 0;
   const Sizes offset_dims = c.numbers("offset_dims");
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    if (!contains(c.numbers("collapsed_slice_dims"), static_cast<std::int64_t>(d)) &&
-        !contains(c.numbers("operand_batching_dims"), static_cast<std::int64_t>(d)))
-      window[d] = c.x[2].shape[static_cast<std::size_t>(offset_dims[next++])];
+  for (const std::int64_t d : spanned_axes(c))
+    window[static_cast<std::size_t>(d)] = c.x[2].shape[static_cast<std::size_t>(offset_dims[next++])];
   const Windows w(c, window, c.word("mode") == "fill");
   Tensor places = w.places;
   if (w.inside) places = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), places, size(c.out, all));

@@ -37,11 +37,8 @@ struct Matrices {
 
 Tensor matmul(Body& out, const Matrices& x, const Matrices& z) { return matmul(out, x.matrix, z.matrix, x.turned, z.turned); }
 
-/// What products are computed in.
-Element product_element(const Call& c, Element of) {
-  if (of == Element::i32) return of;
-  return c.out.parts().multiplies_f16 ? Element::f16 : Element::f32;
-}
+/// What floats are multiplied in.
+Element product_element(const Call& c) { return c.out.parts().multiplies_f16 ? Element::f16 : Element::f32; }
 
 /// Sums of x by groups of neighbours on the last axis, for the minima of a weight in blocks.
 Tensor group_sums(Body& out, const Tensor& x, std::int64_t group) {
@@ -90,27 +87,30 @@ Tensor given_weight(const Call& c, const Weight& weight, Element element) {
   return is_float(weight.array.dtype()) ? c.out.constant(weight.array, element, weight.name) : c.out.constant(weight.array, weight.name);
 }
 
+/// Both operands of a product as it is computed.
+std::pair<Tensor, Tensor> operands(const Call& c, Element element) {
+  if (multiplies_int8(c.graph, c.node)) return {int8_operand(c, 0), int8_operand(c, 1)};
+  const Weight* const weight = c.weight(1);
+  return {convert(c.out, c.x[0], element), convert(c.out, weight ? given_weight(c, *weight, element) : c.x[1], element)};
+}
+
 bool is_rows_by_rows(const Call& c) {
   return c.numbers("lhs_batch").empty() && c.numbers("lhs_contract") == Sizes{c.x[0].rank() - 1} && c.numbers("rhs_contract") == Sizes{1};
 }
 
 Tensors dot(const Call& c) {
-  const Element element = product_element(c, sum_element(c.x[0].element));
+  const Element given = c.x[0].element, element = given == Element::i32 ? given : product_element(c);
   const Weight* const weight = c.weight(1);
   Tensor y;
-  if (multiplies_int8(c.graph, c.node)) {
-    const Matrices x(c.out, int8_operand(c, 0), c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
-    const Matrices z(c.out, int8_operand(c, 1), c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
-    y = convert(c.out, matmul(c.out, x, z), element);
-  } else if (weight && !weight->blocks.empty() && is_rows_by_rows(c)) {
+  if (weight && !weight->blocks.empty() && is_rows_by_rows(c)) {
     y = times_blocks(c, *weight, element);
   } else {
-    const Tensor right = weight ? given_weight(c, *weight, element) : c.x[1];
-    const Matrices x(c.out, convert(c.out, c.x[0], element), c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
-    const Matrices z(c.out, convert(c.out, right, element), c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
+    const auto [left, right] = operands(c, element);
+    const Matrices x(c.out, left, c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
+    const Matrices z(c.out, right, c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
     y = matmul(c.out, x, z);
   }
-  return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.shape()), c.x[0].element), c.result_type())};
+  return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.shape()), given), c.result_type())};
 }
 
 /// Groups of a batch become groups of channels: (g * n, c, ...) as (n, g * c, ...).
@@ -134,14 +134,11 @@ Tensor laid_out(const Call& c, Tensor x) {
 }
 
 Tensors conv(const Call& c) {
-  const Element element = c.x[0].element == Element::i32 ? Element::f32 : product_element(c, sum_element(c.x[0].element));
+  const Element element = c.x[0].element == Element::i32 ? Element::f32 : product_element(c);
   const std::int64_t batch_groups = c.number("batch_group_count"), groups = std::max(batch_groups, c.number("feature_group_count"));
-  const bool int8 = multiplies_int8(c.graph, c.node);
-  Tensor x = transpose(c.out, int8 ? int8_operand(c, 0) : convert(c.out, c.x[0], element), c.numbers("lhs_spec"));
-  const Weight* const weight = c.weight(1);
-  const bool is_given = weight && weight->blocks.empty();
-  const Tensor given = int8 ? int8_operand(c, 1) : is_given ? given_weight(c, *weight, element) : c.x[1];
-  const Tensor w = transpose(c.out, convert(c.out, given, element), c.numbers("rhs_spec"));
+  const auto [image, kernel] = operands(c, element);
+  Tensor x = transpose(c.out, image, c.numbers("lhs_spec"));
+  const Tensor w = transpose(c.out, kernel, c.numbers("rhs_spec"));
   if (batch_groups > 1) x = grouped_by_channels(c.out, x, batch_groups);
   x = laid_out(c, x);
   const Sizes out_spec = c.numbers("out_spec"), lo = c.numbers("padding_lo"), hi = c.numbers("padding_hi");

@@ -1,21 +1,12 @@
 // Philox4x32-10 (see base/philox.h) in bytes, as CoreML's integers have a sign, and products of them no high half: the bits are those of
 // every device. A word of `n` blocks is [4, n] of i32, the lowest byte first.
+#include <functional>
+
 #include "backends/coreml/operations.h"
 #include "base/philox.h"
 
 namespace rlx::coreml {
 namespace {
-
-/// For each pair of bytes a, b at 256 a + b.
-Tensor exclusive_or(Body& out, const Tensor& a, const Tensor& b) {
-  const Tensor table = out.made_once("exclusive or of bytes", [&] {
-    Sizes found;
-    for (int x = 0; x < 256; ++x)
-      for (int y = 0; y < 256; ++y) found.push_back(x ^ y);
-    return Tensors{out.constant({256 * 256}, found)};
-  })[0];
-  return take(out, table, binary(out, "add", binary(out, "mul", a, number(a, 256)), b), 0);
-}
 
 /// The high and the low word of products. Columns of products of bytes are below 2^18.
 std::pair<Tensor, Tensor> product_with(Body& out, std::uint32_t factor, const Tensor& x) {
@@ -43,17 +34,15 @@ Tensor as_bytes(Body& out, const Tensor& x) {
   return concat(out, rows, 0);
 }
 
-/// [n, 1] of i32: the highest byte has the sign.
+/// [n, 1] of i32.
 Tensor as_number(Body& out, const Tensor& bytes) {
-  const Dims column{bytes.shape[1], 1};
-  const Tensor top = reshape(out, cut(out, bytes, 0, 3, 4), column), negative = compare(out, "greater", top, number(top, 127));
-  Tensor sum = select(out, negative, binary(out, "sub", top, number(top, 256)), top);
-  for (std::int64_t byte = 3; byte-- > 0;)
-    sum = binary(out, "add", binary(out, "mul", sum, number(sum, 256)), reshape(out, cut(out, bytes, 0, byte, byte + 1), column));
-  return sum;
+  Tensors columns;
+  for (std::int64_t byte = 0; byte < 4; ++byte) columns.push_back(reshape(out, cut(out, bytes, 0, byte, byte + 1), {bytes.shape[1], 1}));
+  return integer_of(out, columns);
 }
 
 Tensors random_bits(const Call& c) {
+  const auto exclusive_or = [&](const Tensor& a, const Tensor& b) { return looked_up<std::bit_xor<>>(c.out, a, b); };
   const Dim count = product(c.shape());
   const Dim blocks = count.is_static() ? Dim((count.value() + 3) / 4) : count;
   const Tensor none = filled(c.out, Element::i32, {4, blocks}, 0);
@@ -62,8 +51,8 @@ Tensors random_bits(const Call& c) {
   for (int round = 0; round < philox::rounds; ++round) {
     const auto [high0, low0] = product_with(c.out, philox::multipliers[0], words[0]);
     const auto [high1, low1] = product_with(c.out, philox::multipliers[1], words[2]);
-    words = {exclusive_or(c.out, exclusive_or(c.out, high1, words[1]), as_bytes(c.out, key[0])), low1,
-             exclusive_or(c.out, exclusive_or(c.out, high0, words[3]), as_bytes(c.out, key[1])), low0};
+    words = {exclusive_or(exclusive_or(high1, words[1]), as_bytes(c.out, key[0])), low1,
+             exclusive_or(exclusive_or(high0, words[3]), as_bytes(c.out, key[1])), low0};
     for (std::size_t i = 0; i < key.size(); ++i)
       key[i] = binary(c.out, "add", key[i], Immediate(static_cast<int>(philox::key_steps[i])));  // wraps
   }

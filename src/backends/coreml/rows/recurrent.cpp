@@ -40,7 +40,7 @@ class Layers {
     for (std::int64_t run = 0; run < runs; run += sides) {
       Tensors both;
       for (std::int64_t side = 0; side < sides; ++side) {
-        const Tensors made = layer(y, run + side, side == 1);
+        const Tensors made = layer(y, run + side, side == 1 ? Sizes{0} : Sizes{});
         both.push_back(made[0]);
         for (std::size_t s = 0; s < states_; ++s) last[s].push_back(made[s + 1]);
       }
@@ -62,15 +62,11 @@ class Layers {
     if (!has("has_state")) return filled(c_.out, Element::f32, shape, 0);
     return reshape(c_.out, convert(c_.out, cut(c_.out, c_.x[1 + state], 0, run, run + 1), Element::f32), shape);
   }
-  Tensor turned(const Tensor& x, bool turn) const {
-    return turn ? c_.out.add("reverse", {{"x", x}, {"axes", Immediate(Sizes{0})}}, x.element, x.shape) : x;
-  }
-
-  /// The outputs, and the last states (1, b, hidden).
-  Tensors layer(const Tensor& x, std::int64_t run, bool reverse) {
+  /// The outputs, and the last states (1, b, hidden); `turned`: the axis of steps, where it goes back.
+  Tensors layer(const Tensor& x, std::int64_t run, const Sizes& turned) {
     const Tensor w = weights(1), u = weights(1);
     const Dims state{x.shape[1], u.shape[1]}, steps{x.shape[0], x.shape[1], u.shape[1]};
-    Arguments arguments{{"x", turned(x, reverse)}, {"initial_h", first_state(0, run, state)}};
+    Arguments arguments{{"x", reversed(c_.out, x, turned)}, {"initial_h", first_state(0, run, state)}};
     if (states_ > 1) arguments.emplace_back("initial_c", first_state(1, run, state));
     arguments.insert(arguments.end(), {{"weight_ih", w}, {"weight_hh", u}});
     if (has("has_bias")) arguments.emplace_back("bias", weights(2));
@@ -79,7 +75,7 @@ class Layers {
     Tensors places{{{}, Element::f32, steps}};
     places.resize(1 + states_, {{}, Element::f32, state});
     Tensors made = c_.out.add_all(c_.node.op->name, arguments, std::move(places));
-    made[0] = turned(made[0], reverse);
+    made[0] = reversed(c_.out, made[0], turned);
     for (std::size_t s = 1; s < made.size(); ++s) made[s] = reshape(c_.out, made[s], {1, state[0], state[1]});
     return made;
   }

@@ -29,9 +29,7 @@ double neutral(std::string_view kind, DType type) {
   return largest ? range - 1 : is_signed_int(type) ? -range : 0;
 }
 
-Tensor turned(Body& out, const Tensor& x, std::int64_t axis, bool turn) {
-  return turn ? out.add("reverse", {{"x", x}, {"axes", Immediate(Sizes{axis})}}, x.element, x.shape) : x;
-}
+Tensor turned(Body& out, const Tensor& x, std::int64_t axis, bool turn) { return turn ? reversed(out, x, {axis}) : x; }
 
 /// `count` elements of one value before those along an axis, whose last ones are dropped.
 Tensor later(Body& out, const Tensor& x, std::int64_t axis, std::int64_t count, double value) {

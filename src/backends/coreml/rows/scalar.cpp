@@ -1,6 +1,7 @@
 // Ops of elements. Narrow integers are computed in 32 bits, and wrap as theirs do.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "backends/coreml/operations.h"
@@ -103,26 +104,13 @@ const Names& comparison_names() {
 }
 Tensors comparison(const Call& c) { return {compare(c.out, comparison_names().at(c.node.op->name), ordered(c, 0), ordered(c, 1))}; }
 
-/// CoreML has no operations of bits: what two bytes have in common is looked up.
+/// Byte by byte.
 Tensor common_bits(const Call& c) {
-  Sizes table;
-  for (int a = 0; a < 256; ++a)
-    for (int b = 0; b < 256; ++b) table.push_back(a & b);
-  const Tensor found = c.out.constant({256 * 256}, table);
   const int bits = std::max(8, info(c.result_type()).bits);
   const Tensors a = bytes_of(c.out, c.x[0], bits), b = bytes_of(c.out, c.x[1], bits);
-  std::optional<Tensor> sum;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const Tensor place = binary(c.out, "add", binary(c.out, "mul", a[i], number(a[i], 256)), b[i]);
-    Tensor part = take(c.out, found, place, 0);
-    if (i == 3) {  // the highest byte has the sign
-      const Tensor high = compare(c.out, "greater", part, number(part, 127));
-      part = select(c.out, high, binary(c.out, "sub", part, number(part, 256)), part);
-    }
-    if (i > 0) part = binary(c.out, "mul", part, number(part, std::ldexp(1, static_cast<int>(8 * i))));
-    sum = sum ? binary(c.out, "add", *sum, part) : part;
-  }
-  return *sum;
+  Tensors common;
+  for (std::size_t i = 0; i < a.size(); ++i) common.push_back(looked_up<std::bit_and<>>(c.out, a[i], b[i]));
+  return integer_of(c.out, common);
 }
 
 Tensors logical_and_or_xor(const Call& c) {

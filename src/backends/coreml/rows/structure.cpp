@@ -49,11 +49,7 @@ Tensors concat_rule(const Call& c) {
   return {convert(c.out, concat(c.out, parts, c.axis()), c.x[0].element)};
 }
 
-Tensor reverse(const Call& c, const Tensor& x) {
-  const Sizes axes = c.numbers("axes");
-  if (axes.empty()) return x;
-  return c.out.add("reverse", {{"x", x}, {"axes", Immediate(axes)}}, x.element, x.shape);
-}
+Tensor reverse(const Call& c, const Tensor& x) { return reversed(c.out, x, c.numbers("axes")); }
 
 Tensor window(const Call& c, const Tensor& x) {
   const std::int64_t axis = c.axis(), length = c.number("length"), stride = c.number("stride"), dilation = c.number("dilation");
