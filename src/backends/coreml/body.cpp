@@ -21,22 +21,6 @@ ProtobufWriter argument(const Argument& given) {
   return result;
 }
 
-/// The elements as MIL's message TensorValue.
-ProtobufWriter elements_of(const Array& array, Element element) {
-  constexpr std::uint32_t floats = 1, ints = 2, bools = 3, bytes = 7, values = 1;
-  const auto data = array.bytes();
-  const std::string_view raw(reinterpret_cast<const char*>(data.data()), data.size());
-  ProtobufWriter result;
-  if (element == Element::f32 || element == Element::f16)
-    result.message(element == Element::f32 ? floats : bytes, ProtobufWriter().text(values, raw));
-  else {
-    Sizes numbers;
-    for (std::int64_t i = 0; i < array.size(); ++i) numbers.push_back(array.get_int(i));
-    result.message(element == Element::i32 ? ints : bools, ProtobufWriter().packed(values, numbers));
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string ProgramParts::name(std::string_view wanted) {
@@ -64,7 +48,8 @@ Tensors Body::add_all(std::string_view type, const Arguments& arguments, Tensors
     operation.message(outputs_field, named_type(result));
   }
   for (const ProtobufWriter& block : blocks) operation.message(blocks_field, block);
-  operation.entry(attributes_field, "name", Immediate(results[0].name.c_str()).value);
+  const std::string name = results.empty() ? parts_.name(type) : results[0].name;
+  operation.entry(attributes_field, "name", Immediate(name.c_str()).value);
   operations_.message(3, operation);
   return results;
 }
@@ -86,7 +71,7 @@ Tensor Body::constant(const Array& array, const std::string& name) {
 Tensor Body::constant(const Array& array, Element element, const std::string& name) {
   constexpr std::int64_t most_in_place = 16;
   if (array.size() <= most_in_place) {
-    const Array small = Array::of(element == Element::f16 ? f16 : f32, array.shape(), array.floats());
+    const Array small = Array::of(*form_of(element).dtype, array.shape(), array.floats());
     return stored(immediate_value(element, array.shape(), elements_of(small, element)), element, array.shape());
   }
   const std::string key = fmt::format("{} {} {}", static_cast<const void*>(array.bytes().data()), array.size(), static_cast<int>(element));
@@ -108,13 +93,6 @@ Tensor Body::stored(const ProtobufWriter& value, Element element, const Sizes& s
   operation.entry(attributes_field, "name", Immediate(result.name.c_str()).value).entry(attributes_field, "val", value);
   operations_.message(3, operation);
   return result;
-}
-
-void Body::write_state(const Tensor& state, const Tensor& value) {
-  ProtobufWriter operation;
-  operation.text(type_field, "write_state").entry(inputs_field, "input", argument(state)).entry(inputs_field, "data", argument(value));
-  operation.entry(attributes_field, "name", Immediate(parts_.name("write").c_str()).value);
-  operations_.message(3, operation);
 }
 
 Tensor Body::constant(const Sizes& shape, const Sizes& integers) {

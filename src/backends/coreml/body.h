@@ -52,10 +52,8 @@ class Body {
   ProgramParts& parts() const { return parts_; }
   /// An operation of MIL with one result.
   Tensor add(std::string_view type, const Arguments& arguments, Element element, Dims shape);
-  /// One with several results, or with blocks.
+  /// One with several results or none, or with blocks.
   Tensors add_all(std::string_view type, const Arguments& arguments, Tensors results, const std::vector<ProtobufWriter>& blocks = {});
-  /// What a state holds becomes this value.
-  void write_state(const Tensor& state, const Tensor& value);
   /// The value under a name of `ProgramParts::name`.
   Tensor named(const Tensor& value, std::string name);
   /// Elements as `carried` gives them; large ones of floats lie in the file of weights, where errors call them `name`.

@@ -36,9 +36,7 @@ struct Feature {
  private:
   static constexpr std::uint32_t array_type = 5;
 
-  ProtobufWriter elements() const {
-    return std::move(ProtobufWriter().integer(2, element == Element::f32 ? 65568 : element == Element::f16 ? 65552 : 131104));
-  }
+  ProtobufWriter elements() const { return std::move(ProtobufWriter().integer(2, form_of(element).feature)); }
   ProtobufWriter array() const {
     ProtobufWriter result = std::move(ProtobufWriter().packed(1, sizes_of(shape, {})));
     result.append(elements());

@@ -299,7 +299,8 @@ class FunctionMaker {
   void add_output(const std::pair<std::string, Value>& output, const std::string& name, const Tensor& result) {
     if (const auto state = states_.find(output.first); state != states_.end()) {
       const Feature& feature = state->second;
-      body_.write_state(feature.tensor(), reshape(body_, convert(body_, result, feature.element), feature.shape));
+      const Tensor value = reshape(body_, convert(body_, result, feature.element), feature.shape);
+      body_.add_all("write_state", {{"input", feature.tensor()}, {"data", value}}, {});
       return;
     }
     const Feature feature(name, result, output.second.type());

@@ -124,8 +124,7 @@ Tensor logical_not(Body& out, const Tensor& a) { return unary(out, "logical_not"
 
 Tensor convert(Body& out, const Tensor& x, Element element) {
   if (x.element == element) return x;
-  const char* const word = element == Element::f32 ? "fp32" : element == Element::f16 ? "fp16" : element == Element::i32 ? "int32" : "bool";
-  return out.add("cast", {{"x", x}, {"dtype", Immediate(word)}}, element, x.shape);
+  return out.add("cast", {{"x", x}, {"dtype", Immediate(form_of(element).word)}}, element, x.shape);
 }
 
 /// One size that is open follows from the number of elements.
@@ -202,12 +201,7 @@ Tensor reversed(Body& out, const Tensor& x, const Sizes& axes) {
 }
 
 Tensor filled(Body& out, Element element, const Dims& shape, double value) {
-  if (shape.empty())
-    return out.constant(Array::of(element == Element::f16   ? f16
-                                  : element == Element::f32 ? f32
-                                  : element == Element::i32 ? i32
-                                                            : boolean,
-                                  {}, std::array{static_cast<float>(value)}));
+  if (shape.empty()) return out.constant(array_of(element, value));
   return out.add("fill", {{"shape", sizes(out, shape)}, {"value", Immediate(element, value)}}, element, shape);
 }
 

@@ -1,9 +1,7 @@
 #include "backends/coreml/tensors.h"
 
-#include <array>
-#include <bit>
+#include <algorithm>
 
-#include "base/half.h"
 #include "rlx/error.h"
 
 namespace rlx::coreml {
@@ -15,26 +13,25 @@ constexpr std::uint32_t size_field = 1, variadic_field = 1;
 constexpr std::uint32_t type_field = 2, immediate_field = 3, blob_field = 5, tensor_field = 1;
 constexpr std::uint32_t floats = 1, ints = 2, bools = 3, strings = 4, bytes = 7, values_field = 1;
 
-ProtobufWriter list_of_ints(const Sizes& values) {
-  return std::move(ProtobufWriter().message(ints, ProtobufWriter().packed(values_field, values)));
-}
-
-ProtobufWriter number(Element element, double value) {
-  ProtobufWriter result;
-  if (element == Element::i32) return list_of_ints({static_cast<std::int64_t>(value)});
-  if (element == Element::boolean) {
-    const Sizes one{value != 0};
-    return std::move(result.message(bools, ProtobufWriter().packed(values_field, one)));
-  }
-  if (element == Element::f16) {
-    const auto half = std::bit_cast<std::array<char, 2>>(f16_bits(static_cast<float>(value)));
-    return std::move(result.message(bytes, ProtobufWriter().text(values_field, {half.data(), half.size()})));
-  }
-  const auto single = std::bit_cast<std::array<char, 4>>(static_cast<float>(value));
-  return std::move(result.message(floats, ProtobufWriter().text(values_field, {single.data(), single.size()})));
-}
+constexpr ElementForm forms[] = {{Element::boolean, boolean, "bool", 0, 0, 0},
+                                 {Element::f16, f16, "fp16", 65552, 1, 16},
+                                 {Element::f32, f32, "fp32", 65568, 2, 32},
+                                 {Element::i32, i32, "int32", 131104, 0, 0},
+                                 {Element::i8, {}, "", 0, 4, 8},
+                                 {Element::i4, {}, "", 0, 8, 4},
+                                 {Element::u1, {}, "", 0, 9, 1},
+                                 {Element::u2, {}, "", 0, 10, 2},
+                                 {Element::u4, {}, "", 0, 11, 4},
+                                 {Element::u3, {}, "", 0, 12, 3},
+                                 {Element::u6, {}, "", 0, 13, 6}};
 
 }  // namespace
+
+const ElementForm& form_of(Element element) {
+  const auto* const form = std::ranges::find(forms, element, &ElementForm::element);
+  if (form == std::end(forms)) fail_internal("coreml: elements {}", static_cast<int>(element));
+  return *form;
+}
 
 std::optional<Element> element_of(DType dtype) {
   if (is_bool(dtype)) return Element::boolean;
@@ -82,9 +79,11 @@ ProtobufWriter stored_value(Element element, const Sizes& shape, std::uint64_t o
   return result;
 }
 
-Immediate::Immediate(bool x) : value(immediate_value(Element::boolean, {}, number(Element::boolean, x ? 1 : 0))) {}
-Immediate::Immediate(int x) : value(immediate_value(Element::i32, {}, number(Element::i32, x))) {}
-Immediate::Immediate(const Sizes& x) : value(immediate_value(Element::i32, {static_cast<std::int64_t>(x.size())}, list_of_ints(x))) {}
+Immediate::Immediate(bool x) : Immediate(Element::boolean, x ? 1 : 0) {}
+Immediate::Immediate(int x) : Immediate(Element::i32, x) {}
+Immediate::Immediate(const Sizes& x)
+    : value(immediate_value(Element::i32, {static_cast<std::int64_t>(x.size())},
+                            ProtobufWriter().message(ints, ProtobufWriter().packed(values_field, x)))) {}
 Immediate::Immediate(const char* word)
     : value(immediate_value(Element::string, {}, ProtobufWriter().message(strings, ProtobufWriter().text(values_field, word)))) {}
 Immediate::Immediate(std::vector<bool> x) {
@@ -92,7 +91,24 @@ Immediate::Immediate(std::vector<bool> x) {
   value = immediate_value(Element::boolean, {static_cast<std::int64_t>(x.size())},
                           ProtobufWriter().message(bools, ProtobufWriter().packed(values_field, all)));
 }
-Immediate::Immediate(Element element, double x) : value(immediate_value(element, {}, number(element, x))) {}
+Immediate::Immediate(Element element, double x) : value(immediate_value(element, {}, elements_of(array_of(element, x), element))) {}
+
+ProtobufWriter elements_of(const Array& array, Element element) {
+  const auto data = array.bytes();
+  const std::string_view raw(reinterpret_cast<const char*>(data.data()), data.size());
+  ProtobufWriter result;
+  if (element == Element::f32 || element == Element::f16)
+    return std::move(result.message(element == Element::f32 ? floats : bytes, ProtobufWriter().text(values_field, raw)));
+  Sizes numbers;
+  for (std::int64_t i = 0; i < array.size(); ++i) numbers.push_back(array.get_int(i));
+  return std::move(result.message(element == Element::i32 ? ints : bools, ProtobufWriter().packed(values_field, numbers)));
+}
+
+Array array_of(Element element, double value) {
+  Array array(*form_of(element).dtype, {});
+  array.set_double(0, value);
+  return array;
+}
 
 Array carried(const Array& array) {
   const DType dtype = array.dtype();

@@ -24,13 +24,23 @@ enum class Element : std::uint8_t {
   i8 = 21,
   i32 = 23,
   i4 = 25,
-  u8 = 31,
   u4 = 35,
   u2 = 36,
   u1 = 37,
   u6 = 38,
   u3 = 39
 };
+
+/// What is said of elements where they stand: 0 and no type where they do not stand there.
+struct ElementForm {
+  Element element;
+  std::optional<DType> dtype;  // of values, and of constants
+  const char* word;            // for casts
+  std::uint32_t feature;       // the number for what users pass
+  std::uint32_t record;        // the number in the file of weights
+  std::uint32_t bits;          // there
+};
+const ElementForm& form_of(Element element);
 
 /// What carries elements of a type: integers below 32 bits are computed in 32, u32 has the bits of i32, bf16 is f32 (and not rounded
 /// between ops). Nothing: CoreML has no such numbers.
@@ -69,6 +79,11 @@ ProtobufWriter immediate_value(Element element, const Sizes& shape, const Protob
 /// A Value whose elements lie in the package's file of weights, at the record with this offset.
 ProtobufWriter stored_value(Element element, const Sizes& shape, std::uint64_t offset);
 
+/// The elements as MIL's message TensorValue.
+ProtobufWriter elements_of(const Array& array, Element element);
+
+/// A number of such elements, without axes.
+Array array_of(Element element, double value);
 /// The elements as CoreML has them: narrow integers and bf16 widened. Their type must have an Element.
 Array carried(const Array& array);
 

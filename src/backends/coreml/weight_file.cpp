@@ -25,32 +25,12 @@ std::string head(Numbers... numbers) {
   return bytes;
 }
 
-/// The type's number in the file, and its bits.
-struct StoredElement {
-  std::uint32_t number, bits;
-};
-StoredElement stored(Element element) {
-  switch (element) {
-    case Element::f16: return {1, 16};
-    case Element::f32: return {2, 32};
-    case Element::u8: return {3, 8};
-    case Element::i8: return {4, 8};
-    case Element::i4: return {8, 4};
-    case Element::u1: return {9, 1};
-    case Element::u2: return {10, 2};
-    case Element::u4: return {11, 4};
-    case Element::u3: return {12, 3};
-    case Element::u6: return {13, 6};
-    default: fail_internal("coreml: elements {} in the file of weights", static_cast<int>(element));
-  }
-}
-
 }  // namespace
 
 std::uint64_t Weights::add(const std::string& key, Element element, std::int64_t count, Source source) {
   const auto [known, is_new] = offset_of_.emplace(key, end_);
   if (!is_new) return known->second;
-  const std::uint64_t bytes = (static_cast<std::uint64_t>(count) * stored(element).bits + 7) / 8;
+  const std::uint64_t bytes = (static_cast<std::uint64_t>(count) * form_of(element).bits + 7) / 8;
   records_.push_back({element, end_, bytes, std::move(source)});
   end_ += unit + rounded_up(bytes);
   return known->second;
@@ -60,9 +40,9 @@ void Weights::write(FileWriter& file, const std::function<void(std::uint64_t)>& 
   constexpr std::uint32_t version = 2, sentinel = 0xDEADBEEF;
   file.write(head(static_cast<std::uint32_t>(records_.size()), version));
   for (const Record& record : records_) {
-    const StoredElement element = stored(record.element);
+    const ElementForm& element = form_of(record.element);
     const std::uint64_t unused_bits = element.bits < 8 ? record.bytes * 8 % element.bits : 0;
-    file.write(head(sentinel, element.number, record.bytes, record.offset + unit, unused_bits));
+    file.write(head(sentinel, element.record, record.bytes, record.offset + unit, unused_bits));
     std::uint64_t done = 0;
     record.source([&](std::span<const std::byte> piece) {
       file.write(piece);
