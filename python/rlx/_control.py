@@ -2,6 +2,7 @@
 from . import _core, _trees
 from ._array import Array
 from ._core import Error
+from ._dtypes import is_integer
 from ._tracing import flat_outputs, in_trace, leaf_of, Traced
 
 
@@ -61,7 +62,14 @@ def while_loop(condition, body, carry):
 
 
 def fori_loop(lower, upper, body, carry):
-    """carry = body(i, carry) for i from `lower` to `upper` - 1, which are numbers of Python or a Dim."""
+    """carry = body(i, carry) for i from `lower` to `upper` - 1: numbers of Python, a Dim, or arrays, which make it a while_loop."""
+    if isinstance(lower, Array) or isinstance(upper, Array):
+        last = leaf_of(upper)
+        for bound in (leaf_of(lower), last):
+            if bound.ndim != 0 or not is_integer(bound.dtype):
+                raise Error(f"fori_loop: a bound is {bound._type_text()} (allowed: an integer)")
+        first = _core.apply("cast", (leaf_of(lower), last.dtype), {})
+        return while_loop(lambda state: state[0] < last, lambda state: (state[0] + 1, body(*state)), (first, carry))[1]
 
     def step(i, value):
         return body(i + lower if lower else i, value)

@@ -315,3 +315,21 @@ def test_vjp_gives_what_the_function_gives_beside():
 def test_trees_are_constants_of_derivatives():
     gradient = rlx.grad(lambda v: (v * rlx.stop_gradient({"k": (v, 2.0)})["k"][0]).sum())(X)
     assert np.allclose(gradient, X) and np.allclose(rlx.lax.stop_gradient(rlx.asarray(X)), X)
+
+
+def test_loops_between_ends_that_are_arrays():
+    def powers(first, last, x):
+        return rlx.fori_loop(first, last, lambda i, state: (state[0] * x, state[1] + i), (x, rlx.asarray(np.int32(0))))
+
+    x = rlx.asarray(np.float32([2, 3]))
+    for first, last in ((0, 3), (2, 4), (3, 1)):
+        seen, total = rlx.jit(powers)(np.int32(first), np.int32(last), x)
+        steps = range(first, last)
+        assert np.array_equal(seen, x.numpy() ** (len(steps) + 1)) and int(total) == sum(steps)
+    seen, total = rlx.vmap(powers, in_axes=(None, 0, 0))(1, np.int32([4, 1]), x)
+    assert np.array_equal(seen, [16, 3]) and np.array_equal(total, [6, 0])
+    _, slope = rlx.jvp(lambda x: powers(0, rlx.asarray(np.int32(2)), x)[0], (x,), (rlx.ones_like(x),))
+    assert np.array_equal(slope, 3 * x.numpy() ** 2)
+    for bound, text in ((np.float32(3), r"f32\[\]"), (np.int32([1, 2]), r"i32\[2\]")):
+        with pytest.raises(rlx.Error, match=rf"fori_loop: a bound is {text} \(allowed: an integer\)"):
+            powers(0, rlx.asarray(bound), x)
