@@ -434,3 +434,20 @@ def test_odd_arguments_mean_what_they_mean_to_numpy():
                           (lambda: jnp.put_along_axis(A, M, 0, 1, inplace=True), "arrays do not change")):  # fmt: skip
         with pytest.raises(rlx.Error, match=message):
             call()
+
+
+def test_f64_keeps_its_digits():
+    x = RNG.normal(size=(50, 2))  # whose ends are no numbers of f32
+    for mine, theirs in ((jnp.histogram(x, 7), np.histogram(x, 7)), (jnp.histogram2d(*x.T, 5), np.histogram2d(*x.T, 5))):
+        for seen, expected in zip(mine, theirs):
+            assert np.allclose(seen, expected, rtol=1e-14, atol=1e-14)
+    for ends in ((0.3, 700.0), (-2.0, -0.7), (np.float64([0.1, 3]), np.float64([5, 0.2]))):
+        for endpoint in (True, False):
+            seen = jnp.geomspace(*ends, 6, endpoint=endpoint, dtype=np.float64)
+            assert np.allclose(seen, np.geomspace(*ends, 6, endpoint=endpoint), rtol=1e-14)
+    assert np.allclose(jnp.logspace(-0.3, 2, 7, dtype=np.float64), np.logspace(-0.3, 2, 7), rtol=1e-14)
+
+
+def test_integers_at_equal_distances_are_those_below():
+    for ends in ((-3, 3), (2.5, -4.5), (np.float32([0.5, 9]), np.float32([-3.7, 0])), (np.int32([0]), np.int32([7]))):
+        assert np.array_equal(jnp.linspace(*ends, 6, dtype=int), np.linspace(*ends, 6, dtype=int))

@@ -74,18 +74,25 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     values = call("iota", near(), [num], DType.f64) * float(step) + float(start)
     if endpoint and num > 1:
         values = where(call("eq", call("iota", near(), [num], DType.i32), num - 1), float(stop), values)
-    values = values.astype(dtype or DType.f32)
+    values = _of_line(values, dtype or DType.f32)
     return (values, asarray(float(step) if num > 1 else math.nan)) if retstep else values
+
+
+def _of_line(values, dtype):
+    """Of a type; integers are those below, as in NumPy."""
+    return (call("floor", values) if as_dtype(dtype) in _WHOLE else values).astype(dtype)
 
 
 def _between(start, stop, num, endpoint, retstep, dtype, axis):
     """linspace between ends that are arrays: exactly `stop` at the end."""
-    wanted = as_dtype(dtype) if dtype is not None else call("add", start, stop).dtype if dtype_of(start) not in _WHOLE else DType.f32
+    both = call("add", start, stop).dtype
+    dtype = as_dtype(dtype) if dtype is not None else both if both not in _WHOLE else DType.f32
+    wanted = dtype if dtype not in _WHOLE else both if both not in _WHOLE else DType.f64
     start, stop = start.astype(wanted), stop.astype(wanted)
     count = builtins.max(num - 1 if endpoint else num, 1)
     shape = [num] + [1] * builtins.max(start.ndim, stop.ndim)
     t = (call("iota", near(), [num], DType.f64) / float(count)).astype(wanted).reshape(shape)
-    values = call("move_axis", start * (1 - t) + stop * t, 0, axis)
+    values = _of_line(call("move_axis", start * (1 - t) + stop * t, 0, axis), dtype)
     return (values, (stop - start) / float(count)) if retstep else values
 
 

@@ -4,6 +4,7 @@ import math
 
 from .._conversions import asarray
 from .._core import DType, Error
+from .._dtypes import as_dtype
 from ._base import array_of, call, float_of, public
 from .arrangement import concatenate, moveaxis
 from .creation import arange, linspace, ones, zeros
@@ -125,9 +126,14 @@ def kaiser(n, beta):
     return i0(beta * sqrt(maximum(1 - linspace(-1, 1, n) ** 2.0, 0))) / i0(float(beta))
 
 
+def _wide(dtype):
+    """f64 where that is wanted."""
+    return DType.f64 if dtype is not None and as_dtype(dtype) == DType.f64 else None
+
+
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """Powers of `base` at equal distances of the exponent. Arrays as ends give them along a new axis."""
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    exponents = linspace(start, stop, num, endpoint, dtype=_wide(dtype), axis=axis)
     return pow(float(base), exponents).astype(dtype or exponents.dtype)
 
 
@@ -136,12 +142,13 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     places = arange(num)
     if isinstance(start, (int, float)) and isinstance(stop, (int, float)) and start * stop > 0:
         sign = -1.0 if start < 0 else 1.0
-        values = logspace(math.log10(sign * start), math.log10(sign * stop), num, endpoint) * sign
+        values = logspace(math.log10(sign * start), math.log10(sign * stop), num, endpoint, dtype=_wide(dtype)) * sign
         start, stop = float(start), float(stop)
     else:
-        start, stop = float_of(start), float_of(stop)
+        start, stop = [float_of(end).astype(_wide(dtype) or float_of(end).dtype) for end in (start, stop)]
         places = places.reshape([-1] + [1] * builtins.max(start.ndim, stop.ndim))
-        values = start * pow(stop / start, places / float(builtins.max(num - 1 if endpoint else num, 1)))
+        ratio = stop / start
+        values = start * pow(ratio, places.astype(ratio.dtype) / float(builtins.max(num - 1 if endpoint else num, 1)))
     values = where(call("eq", places, 0), start, values)
     values = where(call("eq", places, num - 1), stop, values) if endpoint and num > 1 else values
     return moveaxis(values, 0, axis).astype(dtype or values.dtype)

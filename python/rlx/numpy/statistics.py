@@ -254,7 +254,9 @@ def histogram_bin_edges(x, bins=10, range=None):  # noqa: A002
     if not isinstance(bins, int):
         return float_of(bins)
     low, high = range if range is not None else (float(min(x)), float(max(x))) if array_of(x).size else (0.0, 1.0)
-    return linspace(low - 0.5, high + 0.5, bins + 1) if low == high else linspace(low, high, bins + 1)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return linspace(low, high, bins + 1, dtype=DType.f64 if array_of(x).dtype == DType.f64 else DType.f32)
 
 
 def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A002
