@@ -1,5 +1,8 @@
 """Functions by the names of jax.lax. What is not here by itself is a function of the registry of the same name: lax.sin, lax.top_k."""
 import enum
+import functools
+import itertools
+import operator
 
 from . import numpy as jnp
 from ._array import place_of
@@ -266,6 +269,36 @@ def _reduction(name, of):
 reduce_sum, reduce_max, reduce_min, reduce_prod, reduce_and, reduce_or = [
     _reduction(name, of) for name, of in (("reduce_sum", "sum"), ("reduce_max", "reduce_max"), ("reduce_min", "reduce_min"), ("reduce_prod", "prod"),
                                           ("reduce_and", "all"), ("reduce_or", "any"))]  # fmt: skip
+
+
+def _pool_of(computation):
+    """The function of the registry that does so in windows, if there is one."""
+    from . import ops
+
+    pools = {"sum_pool": (ops.add, jnp.add, operator.add), "prod_pool": (ops.mul, jnp.multiply, operator.mul), "max_pool": (ops.max, jnp.maximum)}
+    return next((pool for pool, functions in pools.items() if computation in functions), None)
+
+
+def reduce_window(operand, init_value, computation, window_dimensions, window_strides, padding, base_dilation=None, window_dilation=None):
+    """`computation` of `init_value` and the elements of each window; padding, SAME, VALID or pairs, counts as `init_value`. The gradient of
+    the largest element goes to the first of ties."""
+    x = array_of(operand)
+    ones = [1] * x.ndim
+    strides, base, dilation = window_strides or ones, base_dilation or ones, window_dilation or ones
+    spans = [(n - 1) * d + 1 for n, d in zip(window_dimensions, dilation)]
+    if isinstance(padding, str):
+        padding = padtype_to_pads(x.shape, spans, strides, padding)  # as in JAX, of x without what is between its elements
+    x = pad(x, init_value, [(*ends, each - 1) for ends, each in zip(padding, base)])
+    counts = [(n - span) // s + 1 if n >= span else 0 for n, span, s in zip(x.shape, spans, strides)]
+    if 0 in counts:
+        return jnp.zeros(counts, x.dtype)
+    pool = _pool_of(computation)
+    if pool and x.ndim:
+        y = call(pool, x, list(window_dimensions), list(strides), [0] * x.ndim, list(dilation))
+    else:
+        firsts = itertools.product(*[range(0, span, d) for span, d in zip(spans, dilation)])
+        y = functools.reduce(computation, [slice(x, at, [i + (n - 1) * s + 1 for i, n, s in zip(at, counts, strides)], strides) for at in firsts])
+    return computation(asarray(init_value, x.dtype), y)
 
 
 def argmax(x, axis, index_dtype="int32"):

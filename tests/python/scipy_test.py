@@ -340,6 +340,22 @@ def test_convolutions_of_parts_of_the_batch_and_of_a_wider_type():
         lax.conv_general_dilated(x, w, (2,), "SAME", batch_group_count=4)
 
 
+def test_windows_are_reduced_by_any_function():
+    x = np.random.default_rng(4).normal(size=(2, 9, 8))
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, [(0, 0), (1, 2), (0, 0)], constant_values=-np.inf), (1, 5, 3))
+    expected = windows[:, ::2, :, :, ::2, ::2].max((-3, -2, -1))  # elements 0, 2, 4 and 0, 2 of windows that begin at 0, 2, 4, ...
+    for largest in (lax.max, jnp.maximum, lambda a, b: jnp.where(a > b, a, b)):
+        seen = lax.reduce_window(x, -np.inf, largest, (1, 3, 2), (1, 2, 1), [(0, 0), (1, 2), (0, 0)], window_dilation=(1, 2, 2))
+        assert np.array_equal(seen, expected)
+    assert np.allclose(lax.reduce_window(x, 0.0, lax.add, (1, 2, 2), (1, 2, 2), "SAME"), np.pad(x, [(0, 0), (0, 1), (0, 0)]).reshape(2, 5, 2, 4, 2).sum((2, 4)))
+    assert np.allclose(lax.reduce_window(x, 1.0, lax.mul, (1, 2, 2), (1, 1, 2), "VALID"), (x[:, :-1] * x[:, 1:])[..., ::2] * (x[:, :-1] * x[:, 1:])[..., 1::2])
+    whole = np.int32([[5, -7, 2]])
+    assert np.array_equal(lax.reduce_window(whole, np.iinfo(np.int32).max, lax.min, (1, 2), (1, 1), [(0, 0), (1, 0)], base_dilation=(1, 2)), [[5, 5, -7, -7, 2]])
+    assert lax.reduce_window(x, 0.0, lax.add, (3, 1, 1), (1, 1, 1), "VALID").shape == (0, 9, 8)
+    slope = rlx.grad(lambda v: lax.reduce_window(v, -np.inf, lax.max, (2,), (2,), "VALID").sum())(np.float32([3, 3, 1, 2]))
+    assert np.array_equal(slope, [1, 0, 0, 1])  # the first of ties
+
+
 def test_lax_rounds_halves_away_from_zero():  # as jax.lax.round; the even ones by name
     x = np.float32([0.5, 1.5, 2.5, -0.5, -2.5, 0.49999997, 8388609, np.inf, -0.2])
     assert np.array_equal(lax.round(x), [1, 2, 3, -1, -3, 0, 8388609, np.inf, 0]) and np.isnan(float(lax.round(np.float32(np.nan))))
