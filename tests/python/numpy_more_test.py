@@ -451,3 +451,13 @@ def test_f64_keeps_its_digits():
 def test_integers_at_equal_distances_are_those_below():
     for ends in ((-3, 3), (2.5, -4.5), (np.float32([0.5, 9]), np.float32([-3.7, 0])), (np.int32([0]), np.int32([7]))):
         assert np.array_equal(jnp.linspace(*ends, 6, dtype=int), np.linspace(*ends, 6, dtype=int))
+
+
+def test_cross_takes_vectors_of_three():
+    x, y = RNG.normal(size=(3, 4, 2)), RNG.normal(size=(4, 2, 3))
+    for axes in ({"axisa": 0}, {"axisa": 0, "axisc": 1}, {"axisa": 0, "axisb": -1, "axisc": 0}):
+        assert np.allclose(jnp.cross(x, y, **axes), np.cross(x, y, **axes))
+    assert np.allclose(jnp.cross(x, x[::-1], axis=0), np.cross(x, x[::-1], axis=0))
+    for shape, text in (((), r"f32\[\]"), ((3, 4), r"f32\[3,4\]")):
+        with pytest.raises(rlx.Error, match=text + r".*allowed: three elements each, or two, along the axis"):
+            jnp.cross(np.ones(shape, np.float32), np.ones(shape, np.float32))

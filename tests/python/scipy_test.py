@@ -205,6 +205,20 @@ def test_matrices_and_right_sides_of_two_types(left, right, dtype):
         assert x.numpy().dtype == dtype and np.array_equal(x, np.full((3, 1), 0.5))
 
 
+def test_logarithms_of_weighted_sums():
+    x, b = np.random.default_rng(0).normal(size=(3, 4)) * 300, np.random.default_rng(1).normal(size=(3, 4))
+    b[0, 0], x[1, 1] = 0, -np.inf
+    for options in ({}, {"axis": 1}, {"axis": (0, 1), "keepdims": True}):
+        for mine, theirs in ((special.logsumexp(x, b=abs(b), **options), scipy.special.logsumexp(x, b=abs(b), **options)),
+                             *zip(special.logsumexp(x, b=b, return_sign=True, **options), scipy.special.logsumexp(x, b=b, return_sign=True, **options))):  # fmt: skip
+            assert np.allclose(mine, theirs, rtol=1e-12)
+    assert np.isnan(float(special.logsumexp(np.float32([1, 2]), b=np.float32([1, -1]))))  # a sum below 0
+    held = special.logsumexp(x, axis=1, where=np.array([True, False, True, True]))
+    assert np.allclose(held, scipy.special.logsumexp(x[:, [0, 2, 3]], axis=1), rtol=1e-12)
+    slope = rlx.grad(lambda b: special.logsumexp(x[0] / 300, b=b))(abs(b[0]))
+    assert np.allclose(slope, np.where(b[0] == 0, 0, np.exp(x[0] / 300) / (abs(b[0]) * np.exp(x[0] / 300)).sum()))
+
+
 N = 20000
 DRAWN = {"exponential": ((), "expon", ()), "laplace": ((), "laplace", ()), "logistic": ((), "logistic", ()), "cauchy": ((), "cauchy", ()), "pareto": ((2.0,), "pareto", (2.0,)),
          "rayleigh": ((2.0,), "rayleigh", (0, 2.0)), "lognormal": ((0.7,), "lognorm", (0.7,)), "maxwell": ((), "maxwell", ()), "triangular": ((0.0, 0.3, 1.0), "triang", (0.3,)),

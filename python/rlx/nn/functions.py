@@ -89,7 +89,7 @@ def logmeanexp(x, axis=None, keepdims=False):
     """log of the mean of e^x over axes."""
     x = float_of(x)
     count = x.size if axis is None else math.prod(x.shape[each] for each in ([axis] if isinstance(axis, int) else axis))
-    return logsumexp(x, axis, keepdims) - math.log(count)
+    return logsumexp(x, axis, keepdims=keepdims) - math.log(count)
 
 
 def softmax(x, axis=-1, where=None):

@@ -234,15 +234,17 @@ def matrix_power(x, n):
     return result
 
 
-def cross(x, y, axis=-1):
-    """The cross product of vectors of three elements along an axis; of two elements its last number alone."""
-    x, y = moveaxis(x, axis, -1), moveaxis(y, axis, -1)
-    if x.shape[-1] != y.shape[-1] or x.shape[-1] not in (2, 3):
+def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """The cross product of vectors along `axis` of all, or along axes of x, y and the result: of three elements, or of two, whose last number it is."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    if x.ndim == 0 or x.shape[-1:] != y.shape[-1:] or x.shape[-1] not in (2, 3):
         raise Error(f"cross: {x._type_text()} and {y._type_text()} (allowed: three elements each, or two, along the axis)")
     if x.shape[-1] == 2:
         return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
     turned = lambda v, k: concatenate([v[..., k:], v[..., :k]], -1)  # noqa: E731
-    return moveaxis(turned(x, 1) * turned(y, 2) - turned(x, 2) * turned(y, 1), -1, axis)
+    return moveaxis(turned(x, 1) * turned(y, 2) - turned(x, 2) * turned(y, 1), -1, axisc)
 
 
 def trace(x, offset=0, dtype=None):

@@ -1,5 +1,6 @@
 """Reductions over axes, by default all, and running sums."""
 import builtins
+import math
 
 from .._conversions import asarray
 from .._core import DType, Error
@@ -203,9 +204,22 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     return x
 
 
-def logsumexp(x, axis=None, keepdims=False):
-    """log(sum(e^x)) over axes, by default all, without overflow."""
-    return reduced("logsumexp", float_of(x), axis, keepdims)
+def logsumexp(x, axis=None, b=None, keepdims=False, return_sign=False, where=None):
+    """log(sum(b e^x)) over axes, by default all, without overflow. With `return_sign` log(abs(sum)) and the sign of the sum, without it NaN
+    of a sum below 0."""
+    x = float_of(x)
+    if b is None and where is None and not return_sign:
+        return reduced("logsumexp", x, axis, keepdims)
+    b = call("ones_like", x) if b is None else array_of(b)
+    counts = call("ne", b, 0) if where is None else call("logical_and", call("ne", b, 0), truth_of(where))
+    x, b = [call("where", counts, each, otherwise) for each, otherwise in ((x, -math.inf), (b, 0))]
+    top = call("stop_gradient", reduced("reduce_max", x, axis, True))
+    top = call("where", call("is_finite", top), top, 0.0)
+    total = sum(call("exp", x - top) * b, axis, keepdims=keepdims)
+    result = call("log", abs(total)) + top.reshape(total.shape)
+    if return_sign:
+        return result, call("sign", total)
+    return call("where", call("lt", total, 0), math.nan, result)
 
 
 __all__ = public(globals())
