@@ -458,6 +458,6 @@ def test_cross_takes_vectors_of_three():
     for axes in ({"axisa": 0}, {"axisa": 0, "axisc": 1}, {"axisa": 0, "axisb": -1, "axisc": 0}):
         assert np.allclose(jnp.cross(x, y, **axes), np.cross(x, y, **axes))
     assert np.allclose(jnp.cross(x, x[::-1], axis=0), np.cross(x, x[::-1], axis=0))
-    for shape, text in (((), r"f32\[\]"), ((3, 4), r"f32\[3,4\]")):
-        with pytest.raises(rlx.Error, match=text + r".*allowed: three elements each, or two, along the axis"):
+    for shape, text in (((), "array of 0 axes"), ((3, 4), r"f32\[3,4\].*allowed: three elements each, or two, along the axis")):
+        with pytest.raises(rlx.Error, match=text):
             jnp.cross(np.ones(shape, np.float32), np.ones(shape, np.float32))

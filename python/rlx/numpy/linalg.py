@@ -239,7 +239,7 @@ def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
-    if x.ndim == 0 or x.shape[-1:] != y.shape[-1:] or x.shape[-1] not in (2, 3):
+    if x.shape[-1] != y.shape[-1] or x.shape[-1] not in (2, 3):
         raise Error(f"cross: {x._type_text()} and {y._type_text()} (allowed: three elements each, or two, along the axis)")
     if x.shape[-1] == 2:
         return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
