@@ -180,7 +180,7 @@ std::vector<ExactFunction<T>> exact_functions() {
       {"elu", [](Value x) { return elu(x); }, exact_elu<T>, 2},
       {"tanhshrink", [](Value x) { return tanhshrink(x); }, exact_tanhshrink<T>, 4},
       {"lgamma", [](Value x) { return lgamma(x); }, [](T x) { return std::lgamma(x); }, 4},
-      // Near roots below -25 terms of up to 36 cancel; special_test.cpp has numbers at those above.
+      // Near roots the terms cancel here, too; special_test.cpp has numbers there.
       {"digamma", [](Value x) { return digamma(x); }, exact_digamma<T>, 4, 2e-14},
       {"bessel_i0e", [](Value x) { return bessel_i0e(x); }, [](T x) { return exact_bessel(0, x); }, 4},
       {"bessel_i1e", [](Value x) { return bessel_i1e(x); }, [](T x) { return exact_bessel(1, x); }, 4},

@@ -55,6 +55,17 @@ TEST(Special, DigammaNearItsRoots) {
               four_ulps);
 }
 
+/// By mpmath, of the numbers of f64 next to roots and others between poles.
+TEST(Special, DigammaNearItsRootsFarLeft) {
+  expect_near(
+      of(digamma, {-25.756275080771037, -27.759811695826706, -30.76453858671817, -63.79424045325521, -127.81717272937543,
+                   -1000.8641588557814, -123456.91666034167, -30.76, -25.9, -40.6, -9999999999.0625, -1099511627775.999, -1000000.4}),
+      {-2.68244023155807e-14, 2.352288511952029e-15, 2.288913282845823e-14, -2.6020659291153963e-14, -6.646434318064533e-14,
+       1.7752260239314121e-12, -1.0244523108413178e-09, 0.09692557430234552, -6.395404211870856, 2.6952674546184183, 38.81970374546111,
+       -996.2709000137364, 14.836276788401781},
+      four_ulps);
+}
+
 TEST(Special, DigammaHasADerivativeOnBothSidesOfZero) {
   const Doubles x{-0.3, -2.6, -7.25, 0.3, 2.5, 1e-3, 1e6}, ones(7, 1);
   const Doubles slopes =

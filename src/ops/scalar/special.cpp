@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/sources.h"
+#include "ops/scalar/far_digamma.h"
 #include "ops/scalar/function.h"
 #include "ops/scalar/gamma_roots.h"
 #include "ops/scalar/horner.h"
@@ -187,7 +188,9 @@ struct Digamma {
         // Elsewhere both terms have one sign, or one of them is much larger.
         Value lossy = logical_or(gt(fraction, like(v, 0.06)), lt(fraction, like(v, -0.4)));
         Value anchor = logical_and(logical_and(beside, lossy), gt(v, like(v, last_anchor)));
+        Value far = logical_and(lt(v, like(v, last_anchor)), gt(fraction, like(v, 1.0 / 128)));
         mirrored = select(anchor, between_poles(anchored(v, anchor, 0)), mirrored);
+        mirrored = select(far, digamma_beside_far_roots(select(far, v, like(v, last_anchor - 0.25))), mirrored);
       }
       return select(pole, like(v, nan), select(reflect, mirrored, y));
     });
@@ -333,8 +336,7 @@ const Op<BesselI1e> bessel_i1e_op;
 
 /// log |gamma(x)|: infinity at 0, -1, -2, ... and at both infinities. Its derivative is digamma. Throws Error when x is no float.
 Value lgamma(Operand x) { return lgamma_op({}, x); }
-/// The derivative of log |gamma(x)|; NaN at 0, -1, -2, .... Below -25 its error near roots is absolute, 2e-14. Its derivative is zeta(2, x)
-/// for x > 0. Throws Error when x is no float.
+/// The derivative of log |gamma(x)|; NaN at 0, -1, -2, .... Its derivative is zeta(2, x) for x > 0. Throws Error when x is no float.
 Value digamma(Operand x) { return digamma_op({}, x); }
 /// Hurwitz's zeta function, the sum over k >= 0 of (q + k)^-s, differentiable in both; s and q broadcast. Infinity at s = 1, NaN for s < 1.
 /// For q <= 0 NaN but where s is whole: infinity at 0, -1, ... for even s, the sum between them down to -10. Riemann's zeta is zeta(s, 1),
