@@ -1,5 +1,6 @@
 // Rearrangements, einsum, selection and resize against hand-computed numbers, and against plain loops that share no code with the ops.
 #include "ops/evaluated.h"
+#include "rlx/transform.h"
 
 namespace rlx {
 namespace {
@@ -22,6 +23,20 @@ TEST(Arrangement, RollWorksOnASymbolicAxis) {
   const auto results = evaluate(graph, {{"x", counting(i32, {4})}});
   EXPECT_EQ(values(results[0]), (Doubles{3, 0, 1, 2}));
   EXPECT_EQ(values(results[1]), (Doubles{1, 2, 3, 0}));
+}
+
+TEST(Arrangement, RollGoesRoundASymbolicAxisAsOftenAsItMust) {
+  Graph graph("test");
+  Value x = graph.input("x", {Dim::symbol("N", 9), 2}, f64);
+  graph.output("back", roll(x, {7}, {0}));
+  graph.output("forth", roll(x, {-5}, {0}));
+  Value weights = cast(iota(x, x.shape(), i32, 0), f64);
+  graph.output("slope", grad(sum_all(roll(x, {7}, {0}) * weights), {x})[0]);
+  const auto four = evaluate(graph, {{"x", counting(f64, {4, 2})}}), one = evaluate(graph, {{"x", counting(f64, {1, 2})}});
+  const std::vector<Doubles> of_four{{2, 3, 4, 5, 6, 7, 0, 1}, {2, 3, 4, 5, 6, 7, 0, 1}, {3, 3, 0, 0, 1, 1, 2, 2}};
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(values(four[i]), of_four[i]) << i;
+  EXPECT_EQ(values(one[0]), (Doubles{0, 1}));
+  EXPECT_EQ(values(one[1]), (Doubles{0, 1}));
 }
 
 TEST(Arrangement, RepeatAndTileAgreeWithNumpy) {

@@ -3,6 +3,8 @@
 
 #include "ops/values.h"
 #include "rlx/ops.h"
+#include "rlx/session.h"
+#include "rlx/transform.h"
 
 namespace rlx::test {
 namespace {
@@ -36,6 +38,22 @@ TEST(Conv, KeepsSymbolicBatchAndLength) {
   Value x = graph.input("x", {b, 3, n + 2}, f32), w = graph.input("w", {4, 3, 3}, f32);
   EXPECT_EQ(conv(x, w).type().to_string(), "f32[b,4,n]");
   EXPECT_EQ(conv(x, w, {}, {1}).dim(2), n + 2);
+}
+
+TEST(Pool, StridesAlongASymbolicLengthThatTheyDivide) {
+  Graph graph;
+  const Dim n = Dim::symbol("n", 64);
+  Value x = graph.input("x", {2, n * 2}, f32), y = max_pool(x, {2}, {2});
+  EXPECT_EQ(y.type().to_string(), "f32[2,n]");
+  EXPECT_EQ(avg_pool(concat({x, x, x}, 1), {3}, {3}, {1}).type().to_string(), "f32[2,2*n]");
+  EXPECT_EQ(error_of([&] { max_pool(x, {3}, {4}, {1}); }),
+            "rlx.max_pool: axis 1 of f32[2,2*n+2]: stride 4 on a symbolic size: 2*n-1 does not divide");
+  graph.output("y", y);
+  graph.output("slope", grad(sum_all(y * y), {x})[0]);
+  const Array six = floats({2, 6}, {1, 5, 4, 2, 3, 3, 9, 8, 7, 6, 1, 0});
+  const auto results = Session(Device::cpu(), {.cache_folder = ""}).compile(graph).run({{"x", six}});
+  EXPECT_EQ(values_of(results.at("y")), (Doubles{5, 4, 3, 9, 7, 1}));
+  EXPECT_EQ(values_of(results.at("slope")), (Doubles{0, 10, 8, 0, 6, 0, 18, 0, 14, 0, 2, 0}));
 }
 
 TEST(ConvTranspose, SpreadsEveryElement) {

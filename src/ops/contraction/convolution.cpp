@@ -77,7 +77,8 @@ struct Conv {
       const bool none = room.is_static() && room.value() < 0;
       if (!none && !(room + 1).known_non_negative())
         fail("rlx.conv: spatial axis {} of {} may be smaller than the kernel {}", i, x.to_string(), w.to_string());
-      result.shape[at_axis(op.out_spec[i + 2])] = none ? Dim(0) : strides_in("spatial axis " + std::to_string(i), room, op.strides[i]) + 1;
+      result.shape[at_axis(op.out_spec[i + 2])] =
+          none ? Dim(0) : strides_in("rlx.conv: spatial axis " + std::to_string(i), room, op.strides[i]) + 1;
     }
     return result;
   }

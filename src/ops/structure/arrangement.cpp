@@ -66,6 +66,12 @@ Value pad_axis(Value x, std::int64_t axis, const Dim& lo, const Dim& hi, PadMode
 
 bool known_negative(const Dim& d) { return (Dim(-1) - d).known_non_negative(); }
 
+// By the place of each element, where the size may be smaller than the shift.
+Value rolled_by_places(Value x, std::int64_t axis, std::int64_t shift) {
+  Value size = size_of(x, {axis}, i64), place = rem(iota(x, {x.dim(axis)}, i64, 0) - rem(scalar(x, shift, i64), size), size);
+  return take(x, select(lt(place, scalar(x, 0, i64)), place + size, place), axis);
+}
+
 Value masked_triangle(std::string_view op, Value x, std::int64_t diagonal, bool upper) {
   if (x.rank() < 2) fail("rlx.{}: {} has fewer than 2 axes", op, x.type().to_string());
   const Dims shape{x.dim(-2), x.dim(-1)};
@@ -76,7 +82,7 @@ Value masked_triangle(std::string_view op, Value x, std::int64_t diagonal, bool 
 }  // namespace
 
 /// The elements shifted by `shifts[i]` towards higher indices along `axes[i]`, those pushed out coming in at the other end; the shape
-/// stays. On a symbolic axis the shift must not exceed the smallest size. Throws Error unless there is one shift for each axis.
+/// stays. Throws Error unless there is one shift for each axis.
 Value roll(Operand x, std::vector<std::int64_t> shifts, std::vector<std::int64_t> axes) {
   if (shifts.size() != axes.size()) fail("rlx.roll: {} shifts for {} axes", shifts.size(), axes.size());
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -86,7 +92,8 @@ Value roll(Operand x, std::vector<std::int64_t> shifts, std::vector<std::int64_t
     const std::int64_t shift = n.is_static() ? (shifts[i] % n.value() + n.value()) % n.value() : shifts[i];
     if (shift == 0) continue;
     const Dim cut = shift > 0 ? n - shift : Dim(-shift);
-    x = concat({slice_axis(x, axis, cut, n), slice_axis(x, axis, 0, cut)}, axis);
+    const bool within = cut.known_non_negative() && (n - cut).known_non_negative();
+    x = within ? concat({slice_axis(x, axis, cut, n), slice_axis(x, axis, 0, cut)}, axis) : rolled_by_places(x, axis, shift);
   }
   return x;
 }

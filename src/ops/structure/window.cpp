@@ -2,6 +2,7 @@
 #include <complex>
 
 #include "ops/broadcasting.h"
+#include "ops/contraction/dilated_size.h"
 #include "ops/structure/structure.h"
 
 namespace rlx {
@@ -25,11 +26,9 @@ struct Window {
     const Dim room = x.dim(op.axis) - (Dim(op.length - 1) * op.dilation + 1);
     if (!room.known_non_negative())
       fail("rlx.window: {} windows of {} do not fit axis {} of {}", op.length, op.dilation, op.axis.value, x.to_string());
-    if (op.stride != 1 && !room.is_static())
-      fail("rlx.window: stride {} on the symbolic axis {} of {}", op.stride, op.axis.value, x.to_string());
     Type result = x;
     const auto at = static_cast<std::size_t>(op.axis.value);
-    result.shape[at] = op.stride == 1 ? room + 1 : Dim(room.value() / op.stride + 1);
+    result.shape[at] = strides_in(fmt::format("rlx.window: axis {} of {}", op.axis.value, x.to_string()), room, op.stride) + 1;
     result.shape.insert(result.shape.begin() + op.axis + 1, Dim(op.length));
     return result;
   }
@@ -125,7 +124,7 @@ const Op<Fold> fold_op;
 }  // namespace
 
 /// Replaces axis n by (o, k), with element o * stride + k * dilation of x: a view of every window of `length` elements; o = (n - dilation
-/// (length - 1) - 1) / stride + 1. Throws Error when no window fits, and for a stride above 1 on a symbolic axis.
+/// (length - 1) - 1) / stride + 1. Throws Error when no window fits, and for a stride that does not divide a symbolic axis.
 Value window(Operand x, std::int64_t axis, std::int64_t length, std::int64_t stride /*= 1*/, std::int64_t dilation /*= 1*/) {
   return window_op({axis, length, stride, dilation}, x);
 }
