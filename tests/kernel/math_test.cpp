@@ -16,6 +16,18 @@
 namespace rlx {
 namespace {
 
+/// Else LLVM, which takes their conversion for dear, makes vectors of 4.
+TEST(Halves, AreConvertedInWholeVectors) {
+  const auto has = [](DType dtype, VectorMasks masks, const std::string& width) {
+    const std::string text = emit_llvm(test::pointwise(ScalarOp::add, {dtype, dtype}, dtype), masks).text;
+    return text.find("\"llvm.loop.vectorize.width\", i32 " + width) != std::string::npos;
+  };
+  EXPECT_TRUE(has(f16, VectorMasks::all, "16"));
+  EXPECT_TRUE(has(f16, VectorMasks::last, "8"));
+  EXPECT_FALSE(has(f16, VectorMasks::none, ""));
+  EXPECT_FALSE(has(f32, VectorMasks::all, ""));
+}
+
 KernelFunction vector_code(ScalarOp op, int operands = 1, DType dtype = f32, bool has_f64 = true) {
   Kernel kernel = test::pointwise(op, std::vector<DType>(static_cast<std::size_t>(operands), dtype), dtype);
   expand_math(kernel, has_f64);
