@@ -4,7 +4,7 @@
 #include <functional>
 #include <span>
 
-#include "ir/rebuild.h"
+#include "ir/parts.h"
 #include "ops/registry_cases.h"
 #include "ops/sample_operands.h"
 #include "rlx/ops.h"
@@ -88,18 +88,6 @@ struct Part {
   std::vector<Array> wanted;
   std::vector<double> rounding;
 };
-
-/// Copies the graph of a sample into `program`.
-inline void add_part(Graph& program, const Graph& graph, const std::string& prefix) {
-  Values inputs;
-  for (const auto& [input, value] : graph.inputs()) {
-    Input mine = input;
-    mine.name = prefix + input.name;
-    inputs.push_back(program.add_input(std::move(mine)));
-  }
-  const Values results = inline_graph(program.data(), graph, inputs);
-  for (std::size_t i = 0; i < results.size(); ++i) program.output(prefix + graph.outputs()[i].first, results[i]);
-}
 
 /// Samples as one program, with what it reads and what the reference makes of that.
 struct SampleProgram {

@@ -52,7 +52,7 @@ class JaxCase {
  public:
   JaxCase(const json::Value& entry, const SafetensorsFile& file) : entry_(entry), file_(file), name_(entry["name"].get<std::string>()) {}
 
-  void check(const JaxMapping& mapping) const {
+  void check(const JaxMapping& mapping, RecordedProgram& compiled) const {
     RecordedGraph graph;
     Values x;
     for (std::size_t i = 0; i < entry_["in"].size(); ++i) {
@@ -66,7 +66,7 @@ class JaxCase {
       graph.expect("out" + std::to_string(i), y[i], wanted("out", i, dtype("out", i)), tolerance(mapping, dtype("out", i)));
     if (entry_.contains("diff") && mapping.derivatives) derivatives(graph, mapping, x, y);
     // Hard operands are subnormals, which kernels flush, and the ends of the range; kernel functions have their own tests there.
-    graph.check(mapping.compiled && !name_.ends_with("hard"));
+    graph.check(name_, mapping.compiled && !name_.ends_with("hard") ? &compiled : nullptr);
   }
 
  private:
@@ -125,6 +125,7 @@ inline const json::Value& jax_index() {
 /// Every case of the group is checked, or listed as waiting, and every name in the tables is used.
 inline void check_jax_group(const std::string& group, const JaxGroup& table) {
   const SafetensorsFile file = SafetensorsFile::open(fixture("jax/" + group + ".safetensors"));
+  RecordedProgram compiled;
   std::set<std::string> used;
   std::size_t mapped = 0, waiting = 0;
   for (const json::Value& entry : jax_index()["cases"]) {
@@ -146,7 +147,7 @@ inline void check_jax_group(const std::string& group, const JaxGroup& table) {
     used.insert(key);
     ++mapped;
     try {
-      JaxCase(entry, file).check(rule->second);
+      JaxCase(entry, file).check(rule->second, compiled);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }

@@ -10,6 +10,7 @@
 #include "fixture.h"
 #include "formats/json/json.h"
 #include "formats/tensors/safetensors.h"
+#include "ir/parts.h"
 #include "ir/reference.h"
 #include "rlx/ops.h"
 #include "rlx/session.h"
@@ -75,6 +76,50 @@ inline const Session& recorded_session() {
   return session;
 }
 
+/// Graphs that are compiled some as one program, as starting a compiler costs more than a kernel.
+class RecordedProgram {
+ public:
+  using Wanted = std::vector<std::pair<Array, Tolerance>>;
+
+  RecordedProgram() = default;
+  RecordedProgram(const RecordedProgram&) = delete;
+  RecordedProgram& operator=(const RecordedProgram&) = delete;
+  ~RecordedProgram() { run(); }
+
+  /// `name`: no other's.
+  void add(const std::string& name, const Graph& graph, const std::map<std::string, Array>& inputs, const Wanted& wanted) {
+    add_part(graph_, graph, name + "/");
+    for (const auto& [input, array] : inputs) feeds_.emplace(name + "/" + input, array);
+    wanted_.insert(wanted_.end(), wanted.begin(), wanted.end());
+    constexpr int together = 24;
+    if (++graphs_ == together) run();
+  }
+
+ private:
+  /// Kernels' functions may be off by 4 units in the last place where the reference is off by one, so they get four times the tolerance.
+  void run() {
+    if (graphs_ == 0) return;
+    try {
+      const Outputs results = recorded_session().compile(graph_).run(feeds_);
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        const auto& [wanted, tolerance] = wanted_[i];
+        expect_recorded(results[i], wanted, {4 * tolerance.relative, 4 * tolerance.scaled}, "compiled " + graph_.outputs()[i].first);
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << "compiled, from " << graph_.outputs().front().first << " on: " << error.what();
+    }
+    graph_ = Graph();
+    feeds_.clear();
+    wanted_.clear();
+    graphs_ = 0;
+  }
+
+  Graph graph_;
+  std::map<std::string, Feed> feeds_;
+  Wanted wanted_;
+  int graphs_ = 0;
+};
+
 /// A graph whose inputs are bound to recorded arrays, and which results are expected of it.
 class RecordedGraph {
  public:
@@ -91,28 +136,21 @@ class RecordedGraph {
     graph_.output(name, value);
     wanted_.push_back({wanted, tolerance});
   }
-  /// Evaluates on the host, and with `compiled` also as kernels: their functions may be off by 4 units in the last place where the
-  /// reference is off by one, so they get four times the tolerance.
-  void check(bool compiled) const {
+  /// Evaluates on the host, and if that is right also in `compiled`, unless it is null.
+  void check(const std::string& name, RecordedProgram* compiled) const {
     std::map<std::string, Array> used;
     for (const auto& [input, value] : graph_.inputs()) used[input.name] = bound_.at(input.name);
     const std::vector<Array> seen = evaluate(graph_, used);
     bool good = true;
     for (std::size_t i = 0; i < seen.size(); ++i)
       good &= expect_recorded(seen[i], wanted_[i].first, wanted_[i].second, graph_.outputs()[i].first);
-    if (!compiled || !good) return;
-    const std::map<std::string, Feed> feeds(used.begin(), used.end());
-    const Outputs results = recorded_session().compile(graph_).run(feeds);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      const Tolerance t = wanted_[i].second;
-      expect_recorded(results[i], wanted_[i].first, {4 * t.relative, 4 * t.scaled}, "compiled " + graph_.outputs()[i].first);
-    }
+    if (compiled && good) compiled->add(name, graph_, used, wanted_);
   }
 
  private:
   Graph graph_;
   std::map<std::string, Array> bound_;
-  std::vector<std::pair<Array, Tolerance>> wanted_;
+  RecordedProgram::Wanted wanted_;
 };
 
 }  // namespace rlx::test

@@ -189,13 +189,13 @@ std::map<std::string, TorchRule> sequence_rules() {
 
 class TorchCase {
  public:
-  TorchCase(const json::Value& entry, const SafetensorsFile& file, bool compiled)
-      : entry_(entry), file_(file), compiled_(compiled), name_(entry["name"].get<std::string>()) {
+  TorchCase(const json::Value& entry, const SafetensorsFile& file) : entry_(entry), file_(file), name_(entry["name"].get<std::string>()) {
     // f32 sums of up to a hundred products, recorded in f32 or from f64; an offset of 1000 leaves f32 6e-5 of each element.
     tolerance_ = name_ == "layer_norm_offset" ? Tolerance{0, 2e-4} : Tolerance{4e-6, 4e-6};
   }
 
-  void check(const TorchRule& rule) {
+  /// `compiled`: null where the graph is for the host alone.
+  void check(const TorchRule& rule, RecordedProgram* compiled) {
     for (const auto& [key, type] : entry_["in"].items()) x_[key] = graph_.input(key, file_.array(name_ + "/in/" + key));
     const Values y = rule(x_, entry_.contains("params") ? entry_["params"] : json::Value::object());
     for (std::size_t i = 0; i < entry_["out"].size(); ++i) {
@@ -204,7 +204,7 @@ class TorchCase {
       else EXPECT_TRUE(is_integer(wanted.dtype())) << "no result " << i;  // the positions that pooling and cummax found
     }
     gradients(y);
-    graph_.check(compiled_);
+    graph_.check(name_, compiled);
   }
 
  private:
@@ -237,7 +237,6 @@ class TorchCase {
 
   const json::Value& entry_;
   const SafetensorsFile& file_;
-  bool compiled_;
   std::string name_;
   Tolerance tolerance_;
   RecordedGraph graph_;
@@ -248,6 +247,7 @@ class TorchCase {
 void check_cases(const std::string& name_of_file, const std::map<std::string, TorchRule>& all, bool compiled) {
   const SafetensorsFile file = SafetensorsFile::open(fixture("torch/" + name_of_file + ".safetensors"));
   const json::Value index = json::read_file(fixture("torch/" + name_of_file + ".json"));
+  RecordedProgram program;
   std::set<std::string> names;
   for (const json::Value& entry : index["cases"]) {
     const auto name = entry["name"].get<std::string>();
@@ -256,7 +256,7 @@ void check_cases(const std::string& name_of_file, const std::map<std::string, To
     EXPECT_TRUE(all.contains(name)) << "not mapped";
     if (!all.contains(name)) continue;
     try {
-      TorchCase(entry, file, compiled).check(all.at(name));
+      TorchCase(entry, file).check(all.at(name), compiled ? &program : nullptr);
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();
     }
