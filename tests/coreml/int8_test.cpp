@@ -40,5 +40,25 @@ TEST(CoreMlInt8, ProductsAreThoseOfTheCpu) {
   expect_numbers_of_cpu({ranges, known});
 }
 
+Array integers(std::vector<std::int64_t> shape, int step) {
+  Array array(i8, std::move(shape));
+  for (std::int64_t i = 0; i < array.size(); ++i) array.set_int(i, i * step % 251 - 125);
+  return array;
+}
+
+/// Floats that are 8-bit integers are multiplied as these, whatever others are multiplied in.
+TEST(CoreMlInt8, ProductsOfIntegersAreExact) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  Graph graph;
+  const Value x = cast(graph.input("x", {2, 3, 6, 6}, i8), f32), kernel = cast(graph.param("kernel", {4, 3, 3, 3}, i8), f32);
+  graph.output("y", conv(x, kernel, {1}, {1}));
+  graph.output("z", matmul(x, cast(graph.param("w", {6, 5}, i8), f32)));
+  Package package{"f16", {graph, {{"kernel", integers({4, 3, 3, 3}, 7)}, {"w", integers({6, 5}, 11)}}}, {}};
+  package.options.precision = Precision::f16;
+  package.runs.push_back({{"x", integers({2, 3, 6, 6}, 13)}});
+  package.bound = 0;
+  expect_numbers_of_cpu({package});
+}
+
 }  // namespace
 }  // namespace rlx::test

@@ -105,7 +105,7 @@ class Emitter {
   static bool widens(const Graph& graph, const Node& node) {
     if (node.op->name != "cast") return false;
     const DType from = graph.type(node.operands[0]).dtype, to = node.results[0].dtype;
-    return (to == f32 && (from == bf16 || from == f16)) || (to == i32 && from == i8);
+    return (to == f32 && (from == bf16 || from == f16)) || (from == i8 && element_of(to) && (is_float(to) || is_signed_int(to)));
   }
   /// Weights for which rows ask.
   static bool is_weight(const Array& array) { return is_float(array.dtype()) || array.dtype() == i8; }

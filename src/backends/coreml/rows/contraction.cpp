@@ -84,7 +84,7 @@ Tensor int8_operand(const Call& c, std::size_t i) {
 /// Floats of a weight in the elements of a product.
 Tensor given_weight(const Call& c, const Weight& weight, Element element) {
   if (!weight.blocks.empty()) return whole(c.out, decode_on_device(c.out, weight.array, weight.blocks, element));
-  return is_float(weight.array.dtype()) ? c.out.constant(weight.array, element, weight.name) : c.out.constant(weight.array, weight.name);
+  return is_float(c.type(1)) ? c.out.constant(weight.array, element, weight.name) : c.out.constant(weight.array, weight.name);
 }
 
 /// Both operands of a product as it is computed.
@@ -155,7 +155,7 @@ Tensors conv(const Call& c) {
                               {"pad", Immediate(pads)},
                               {"dilations", Immediate(c.numbers("rhs_dilation"))},
                               {"groups", Immediate(static_cast<int>(groups))}},
-                             element, made);
+                             x.element, made);
   return {wrapped(c.out, convert(c.out, transpose(c.out, y, inverse(out_spec)), c.x[0].element), c.result_type())};
 }
 
