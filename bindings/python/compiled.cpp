@@ -125,7 +125,8 @@ class Programs {
     std::string device = device_of_thread();
 
     bool is_like(nb::handle others, const Tree& tree) const {
-      return device == device_of_thread() && arguments == tree && (nb::len(others) == 0 || statics.equal(others));
+      return device == device_of_thread() && !program->is_outdated() && arguments == tree &&
+             (nb::len(others) == 0 || statics.equal(others));
     }
     bool takes(nb::handle others, const Tree& tree, const std::vector<Leaf>& leaves) const {
       const auto& inputs = program->inputs();

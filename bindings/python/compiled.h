@@ -5,6 +5,7 @@
 
 #include "item.h"
 #include "rlx/graph_cache.h"
+#include "rlx/host_call.h"
 #include "rlx/session.h"
 
 namespace rlx::python {
@@ -20,6 +21,8 @@ class Compiled {
   void take_donated(std::span<const nb::object> arrays) const;
   const std::vector<TracedInput>& inputs() const { return inputs_; }
   bool has_donated() const { return !donors_.empty(); }
+  /// Whether a kernel was registered since it was traced.
+  bool is_outdated() const { return registered_ != registrations(); }
   std::string dump(const std::string& stage) const;
   /// Writes a program file, in which the arrays that it captured are parameters.
   void save(const std::filesystem::path& path) const;
@@ -39,6 +42,7 @@ class Compiled {
     std::size_t bytes;
   };
 
+  std::uint64_t registered_ = registrations();
   GraphCache cache_;  // of the device for which it was compiled
   std::optional<Executable> executable_;
   std::vector<Large> large_;

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>
@@ -32,7 +33,11 @@ using HostKernel = std::function<std::vector<Array>(std::span<const Array> opera
 
 /// From now on, `kernel` computes each `op` of a graph that a session compiles for `device`, as `host_call` would: one of RLX (`rlx ops`
 /// lists them) or of `custom_op`. `device` is a name, such as "cpu" or "coreml:ane", or a kind, such as "coreml". Ops inside of composites
-/// count as parts of these. The last one registered counts; null takes it back. Throws Error for an op that has parts, such as scan.
+/// count as parts of these. The last one registered counts; null takes it back. Throws Error for an op that has parts, such as scan, and
+/// for a device that RLX knows nothing of.
 void register_kernel(std::string_view op, std::string_view device, HostKernel kernel);
+
+/// How often any was registered or taken back: what was compiled at another number may call others.
+std::uint64_t registrations();
 
 }  // namespace rlx

@@ -29,7 +29,7 @@ _HOMES = {
     "_custom": "custom_jvp custom_vjp",
     "_files": "load_graph load_safetensors",
     "_graphs": "Executable Graph Session load_program parse_graph",
-    "_host": "ShapeDtypeStruct eval_shape pure_callback",
+    "_host": "ShapeDtypeStruct eval_shape pure_callback register_kernel",
     "_jit": "default_device jit",
     "_kernels": "op",
     "_misses": "explain_cache_misses",
@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # what type checkers read; `as` says that a name is public
     from ._custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
     from ._files import load_graph as load_graph, load_safetensors as load_safetensors
     from ._graphs import Executable as Executable, Graph as Graph, Session as Session, load_program as load_program, parse_graph as parse_graph
-    from ._host import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, pure_callback as pure_callback
+    from ._host import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, pure_callback as pure_callback, register_kernel as register_kernel
     from ._jit import default_device as default_device, jit as jit
     from ._kernels import op as op
     from ._misses import explain_cache_misses as explain_cache_misses

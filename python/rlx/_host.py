@@ -69,6 +69,20 @@ def pure_callback(function, results, *args):
     return _trees.unflatten(result_tree, outputs)
 
 
+def register_kernel(op, device, kernel):
+    """From now on, `kernel` computes each `op` of the registry in what is compiled for `device`, a name of rlx.devices() or a kind such as
+    "cpu". It takes NumPy's arrays, and the op's attributes by name, and gives an array or a tuple of them; it has no effects, as for
+    pure_callback. Ops inside of composites count as parts of these. The last one registered counts; None takes it back."""
+
+    def called(given, attributes):
+        made = kernel(*[to_numpy(each) for each in given], **attributes)
+        return [asarray(each) for each in (made if isinstance(made, tuple) else (made,))]
+
+    if kernel is not None and not callable(kernel):
+        raise Error(f"register_kernel: a kernel of type {type(kernel).__name__} (allowed: a function, None)")
+    _core.register_kernel(op, device, None if kernel is None else called)
+
+
 def eval_shape(function, *args, **kwargs):
     """What function(*args, **kwargs) gives, as ShapeDtypeStructs: nothing is computed. Arguments are arrays or ShapeDtypeStructs."""
     leaves, tree = _trees.flatten((args, kwargs))

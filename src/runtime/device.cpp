@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 
 #include "backends/coreml/blocks.h"
@@ -10,6 +11,7 @@
 #include "backends/opencl/backend.h"
 #include "backends/webgpu/backend.h"
 #include "base/names.h"
+#include "ops/control/registered_kernels.h"
 #include "runtime/coverage.h"
 
 namespace rlx {
@@ -30,7 +32,21 @@ Device device_named(std::string_view name, std::string_view what) {
   fail("{} {}{}{}", what, quote_name(name), near_or_allowed(name, known), missing);
 }
 
+/// Throws Error for a device of a kind that is neither there nor missing.
+void check_kind(std::string_view name, std::string_view what) {
+  const auto is_like = [&](std::string_view other) { return other.substr(0, other.find(':')) == name.substr(0, name.find(':')); };
+  const std::vector<Device> there = Device::all();
+  if (std::ranges::any_of(there, [&](const Device& device) { return is_like(device.name()); })) return;
+  if (!std::ranges::any_of(Device::missing(), is_like)) device_named(name, what);
+}
+
 }  // namespace
+
+void register_kernel(std::string_view op, std::string_view device, HostKernel kernel) {
+  if (device == "auto") fail("rlx.register_kernel: the device auto is another one for each graph (allowed: a name or a kind)");
+  if (device != "cpu") check_kind(device, "rlx.register_kernel: no device");
+  keep_kernel(op, device, std::move(kernel));
+}
 
 Device Device::cpu() { return Device(cpu::backend()); }
 

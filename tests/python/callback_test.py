@@ -87,3 +87,28 @@ def test_shapes_are_known_without_computing():
     seen = rlx.eval_shape(f, rlx.ShapeDtypeStruct((2, 3), "bfloat16"), np.ones((3, 4), np.float32))
     assert seen["a"] == rlx.ShapeDtypeStruct((2, 4), rlx.float32) and seen["b"][0].dtype.name == "boolean" or seen["b"][0].shape == (2, 3)
     assert seen["a"].size == 8 and seen["a"].ndim == 2
+
+
+def test_kernels_of_the_program_compute_ops_from_now_on():
+    def sevenfold(x, **attributes):
+        seen.append(attributes)
+        return 7 * x
+
+    seen, x, softmax = [], np.array([1.0, 2.0, 3.0], np.float32), rlx.jit(lambda v: rlx.softmax(v, 0))
+    own = softmax(x).numpy()
+    rlx.register_kernel("softmax", "cpu", sevenfold)
+    try:
+        assert np.array_equal(softmax(x), 7 * x)
+        assert np.array_equal(rlx.softmax(x, 0), 7 * x) and seen[0]["axis"] == 0
+    finally:
+        rlx.register_kernel("softmax", "cpu", None)
+    assert np.array_equal(softmax(x), own)
+
+
+def test_kernels_of_the_program_that_cannot_be():
+    for device, message in (("cup", "no device 'cup' .near: 'cpu'"), ("auto", "another one for each graph")):
+        with pytest.raises(rlx.Error, match=message):
+            rlx.register_kernel("softmax", device, lambda x, axis: x)
+    with pytest.raises(rlx.Error, match="a kernel of type int"):
+        rlx.register_kernel("softmax", "cpu", 3)
+    rlx.register_kernel("softmax", "coreml", None)  # of a kind that is not here

@@ -1,6 +1,7 @@
 #include "ops/control/registered_kernels.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "ir/op.h"
@@ -21,7 +22,7 @@ using Kernels = std::map<std::string, std::shared_ptr<Registered>, std::less<>>;
 struct Registry {
   std::mutex mutex;
   std::map<std::string, Kernels, std::less<>> kernels;  // by device
-  std::uint64_t changes = 0;
+  std::atomic<std::uint64_t> changes = 0;
 };
 
 Registry& registry() {
@@ -73,7 +74,7 @@ Graph calling(const Graph& graph, const Kernels& kernels) {
 
 }  // namespace
 
-void register_kernel(std::string_view op, std::string_view device, HostKernel kernel) {
+void keep_kernel(std::string_view op, std::string_view device, HostKernel kernel) {
   if (op.empty()) fail("rlx.register_kernel: an op without a name (allowed: those of `rlx ops` and of custom_op)");
   const auto known = op_registry().find(op);
   if (known != op_registry().end() &&
@@ -87,11 +88,7 @@ void register_kernel(std::string_view op, std::string_view device, HostKernel ke
   else if (const auto found = kernels.find(op); found != kernels.end()) kernels.erase(found);
 }
 
-std::uint64_t registrations() {
-  Registry& all = registry();
-  const std::scoped_lock lock(all.mutex);
-  return all.changes;
-}
+std::uint64_t registrations() { return registry().changes; }
 
 Graph with_registered_kernels(const Graph& graph, std::string_view device) {
   const Kernels kernels = kernels_of(device);
