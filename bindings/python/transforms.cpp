@@ -8,6 +8,7 @@
 
 #include "item.h"
 #include "rlx/ops.h"
+#include "words.h"
 
 namespace rlx::python {
 namespace {
@@ -91,12 +92,10 @@ nb::list vmap_of(const nb::object& callable, nb::handle arrays, std::vector<std:
   return wrap(vmap(function_of(callable, trace), values_of(arrays, *trace), std::move(in_axes), std::move(out_axes)), trace);
 }
 
-nb::list checkpoint_of(const nb::object& callable, nb::handle arrays, const std::string& save, const std::shared_ptr<Trace>& trace) {
+nb::list checkpoint_of(const nb::object& callable, nb::handle arrays, const std::string& save, const std::vector<std::string>& names,
+                       const std::shared_ptr<Trace>& trace) {
   const Place place(&caller);
-  const auto words = enum_words(Save{});
-  const auto it = std::find(words.begin(), words.end(), save);
-  if (it == words.end()) fail("checkpoint: there is no way to save '{}' (allowed: everything, dots, nothing)", save);
-  return wrap(checkpoint(function_of(callable, trace), static_cast<Save>(it - words.begin()))(values_of(arrays, *trace)), trace);
+  return wrap(checkpoint(function_of(callable, trace), word<Save>("checkpoint", "save", save), names)(values_of(arrays, *trace)), trace);
 }
 
 /// `rule` gives the tangents of the results from the arrays and their tangents.
@@ -141,6 +140,10 @@ void bind_transforms(nb::module_& m) {
   m.def("jacobian", &jacobian_of);
   m.def("vmap", &vmap_of);
   m.def("checkpoint", &checkpoint_of);
+  m.def("checkpoint_name", [](nb::handle array, const std::string& name, const std::shared_ptr<Trace>& trace) {
+    const Place place(&caller);
+    return wrap(Item(checkpoint_name(trace->value_of(array), name), trace));
+  });
   m.def("custom_jvp", &custom_jvp_of);
   m.def("custom_vjp", &custom_vjp_of);
 }

@@ -54,12 +54,15 @@ Values vmap(const Function& function, const Operands& operands, std::vector<std:
 // Rules of one's own.
 
 /// What the backward pass may keep from the forward pass; the rest is computed again.
-enum class Save : std::uint8_t { everything, dots, nothing };
-constexpr auto enum_words(Save) { return std::array<std::string_view, 3>{"everything", "dots", "nothing"}; }
+enum class Save : std::uint8_t { everything, dots, nothing, unbatched_dots };
+constexpr auto enum_words(Save) { return std::array<std::string_view, 4>{"everything", "dots", "nothing", "unbatched_dots"}; }
 
-/// `function` with less memory between its forward and its backward pass. `dots` keeps the results of dot and conv, `nothing` only
-/// the operands.
-Function checkpoint(Function function, Save save);
+/// `function` with less memory between its forward and its backward pass. `dots` keeps the results of dot and conv, `unbatched_dots` those
+/// of a dot without batch axes, `nothing` only the operands. What `checkpoint_name` gave one of `names` is kept beside these, unless it is
+/// in a loop or a branch.
+Function checkpoint(Function function, Save save, const std::vector<std::string>& names = {});
+/// x, under a name for `checkpoint`. Throws Error for a name with a comma, and for an empty one.
+Value checkpoint_name(Operand x, const std::string& name);
 
 /// Gives the tangents of the results from operands and their tangents (zeros where an operand does not change, null for integers).
 using JvpRule = std::function<Values(const Values& x, const Values& dx)>;

@@ -34,7 +34,7 @@ _HOMES = {
     "_kernels": "op",
     "_misses": "explain_cache_misses",
     "_models": "Model Reranker SentenceEncoder convert quantize",
-    "_transforms": "checkpoint checkpoint_policies grad hessian hvp jacfwd jacrev jvp linearize remat stop_gradient value_and_grad vjp vmap",
+    "_transforms": "checkpoint checkpoint_name checkpoint_policies grad hessian hvp jacfwd jacrev jvp linearize remat stop_gradient value_and_grad vjp vmap",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # what type checkers read; `as` says that a name is public
     from ._kernels import op as op
     from ._misses import explain_cache_misses as explain_cache_misses
     from ._models import Model as Model, Reranker as Reranker, SentenceEncoder as SentenceEncoder, convert as convert, quantize as quantize
-    from ._transforms import checkpoint as checkpoint, checkpoint_policies as checkpoint_policies, grad as grad, hessian as hessian, hvp as hvp, jacfwd as jacfwd, jacrev as jacrev, jvp as jvp, linearize as linearize, remat as remat, stop_gradient as stop_gradient, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
+    from ._transforms import checkpoint as checkpoint, checkpoint_name as checkpoint_name, checkpoint_policies as checkpoint_policies, grad as grad, hessian as hessian, hvp as hvp, jacfwd as jacfwd, jacrev as jacrev, jvp as jvp, linearize as linearize, remat as remat, stop_gradient as stop_gradient, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
 
     tree = _trees
 

@@ -6,7 +6,7 @@ from . import _core, _trees
 from ._array import Array
 from ._core import Error
 from ._dtypes import is_complex, is_floating
-from ._tracing import flat_outputs, in_trace, leaf_of, name_of
+from ._tracing import current_trace, flat_outputs, in_trace, leaf_of, name_of
 
 
 def _check_differentiable(what, arrays, numbers):
@@ -231,19 +231,50 @@ class _OutAxes:
         return _trees.broadcast_prefix(self.out_axes, self.trees[0], _is_axis)
 
 
+class _OnlyNames(tuple):
+    """A policy: the names of what is kept."""
+
+
+def _save_only_these_names(*names):
+    if any(not isinstance(name, str) for name in names):
+        raise Error(f"save_only_these_names: {names} (allowed: words that rlx.checkpoint_name gives)")
+    return _OnlyNames(names)
+
+
 # What `jax.checkpoint_policies` calls the ways to save.
-checkpoint_policies = types.SimpleNamespace(everything_saveable="everything", nothing_saveable="nothing", dots_saveable="dots", checkpoint_dots="dots")
+checkpoint_policies = types.SimpleNamespace(
+    everything_saveable="everything",
+    nothing_saveable="nothing",
+    dots_saveable="dots",
+    checkpoint_dots="dots",
+    dots_with_no_batch_dims_saveable="unbatched_dots",
+    checkpoint_dots_with_no_batch_dims="unbatched_dots",
+    save_only_these_names=_save_only_these_names,
+)
+
+
+def checkpoint_name(x, name):
+    """A tree of arrays, under a name that checkpoint_policies.save_only_these_names takes."""
+    leaves, tree = _trees.flatten(x)
+    arrays = [leaf_of(leaf) for leaf in leaves]
+    if current_trace(arrays) is None:
+        return x
+    return _trees.unflatten(tree, in_trace("checkpoint_name", arrays, lambda trace, inputs: [_core.checkpoint_name(each, name, trace) for each in inputs]))
 
 
 def checkpoint(function=None, save=None, *, policy=None, static_argnums=(), prevent_cse=True):
-    """The function with less memory between its forward and its backward pass. `save`, or as in JAX `policy`, says what that keeps: everything,
-    dots (the results of matrix products and convolutions) or nothing but the arguments; it computes the rest again. Arguments at
-    `static_argnums` stay as they are. What is computed again is never shared, whatever `prevent_cse` says."""
+    """The function with less memory between its forward and its backward pass. `save`, or as in JAX `policy`, one of rlx.checkpoint_policies, says
+    what that keeps: everything, dots (the results of matrix products and convolutions), unbatched_dots (of matrix products without batch
+    axes), what has a name, or nothing but the arguments; it computes the rest again. Arguments at `static_argnums` stay as they are. What
+    is computed again is never shared, whatever `prevent_cse` says."""
     if function is None:
         return functools.partial(checkpoint, save=save, policy=policy, static_argnums=static_argnums)
+    if save is not None and policy is not None:
+        raise Error(f"checkpoint: save={save!r} and policy={policy!r} (allowed: one of them)")
     kept = save or policy or "nothing"
-    if not isinstance(kept, str):
+    if not isinstance(kept, (str, _OnlyNames)):
         raise Error(f"checkpoint: a policy of type {type(kept).__name__} (allowed: those in rlx.checkpoint_policies)")
+    way, names = (kept, []) if isinstance(kept, str) else ("nothing", list(kept))
 
     @functools.wraps(function)
     def saved(*args, **kwargs):
@@ -258,7 +289,7 @@ def checkpoint(function=None, save=None, *, policy=None, static_argnums=(), prev
         trees = []
         called = _flat_function(whole, tree, trees)
         arrays = [leaf_of(leaf) for leaf in leaves]
-        results = in_trace("checkpoint", arrays, lambda trace, inputs: _core.checkpoint(called, inputs, kept, trace))
+        results = in_trace("checkpoint", arrays, lambda trace, inputs: _core.checkpoint(called, inputs, way, names, trace))
         return _trees.unflatten(trees[0], results)
 
     return saved

@@ -77,10 +77,10 @@ bool is_transparent(const Node& node) {
   if (!node.op->body || node.op->jvp || node.op->vjp) return false;
   if (node.op != &Op<Call>::def()) return true;
   const Call call = Op<Call>::from(node.attrs);
-  return !call.jvp_rule && !call.forward_rule && !call.batch_rule && call.save == Save::everything;
+  return !call.jvp_rule && !call.forward_rule && !call.batch_rule && call.save == Save::everything && call.mark.empty();
 }
 
-/// The graph with composites replaced by their bodies, so that every dot is seen.
+/// The graph with composites replaced by their bodies, so that every dot and every name is seen.
 Graph flat(const Graph& graph) {
   Rebuilder out(graph);
   bool changed = false;
@@ -97,11 +97,26 @@ Graph flat(const Graph& graph) {
   return changed ? flat(once) : once;
 }
 
-/// The results of nodes that are worth keeping under Save::dots: sums of products of two operands.
-std::vector<ValueId> contractions(const Graph& graph) {
+bool is_unbatched_dot(const Node& node) {
+  const auto& fields = node.op->fields;
+  const auto batch = std::ranges::find(fields, "lhs_batch", &Field::name);
+  return batch != fields.end() && std::get<std::vector<std::int64_t>>(node.attrs[static_cast<std::size_t>(batch - fields.begin())]).empty();
+}
+
+/// Whether the call saves the node's result: sums of products of two operands, and what has a name.
+bool saves(const Call& call, const Node& node) {
+  if (node.op == &Op<Call>::def()) {
+    const std::string mark = Op<Call>::from(node.attrs).mark;
+    return !mark.empty() && fmt::format(",{},", call.marks).find(fmt::format(",{},", mark)) != std::string::npos;
+  }
+  if (!node.op->loop || node.operands.size() != 2) return false;
+  return call.save == Save::dots || (call.save == Save::unbatched_dots && is_unbatched_dot(node));
+}
+
+std::vector<ValueId> saved_results(const Call& call, const Graph& graph) {
   std::vector<ValueId> ids;
   for (std::int32_t id : needed_nodes(graph.data(), output_ids(graph)))
-    if (graph.node(id).op->loop && graph.node(id).operands.size() == 2) ids.push_back({id, 0});
+    if (saves(call, graph.node(id))) ids.push_back({id, 0});
   return ids;
 }
 
@@ -118,10 +133,10 @@ std::vector<Dual> run_keeping(GraphData& target, const Graph& program, const std
   return results;
 }
 
-/// Reverse mode that saves the operands, and the contractions when asked for, and computes the rest again.
+/// Reverse mode that saves the operands and what the call says, and computes the rest again.
 std::vector<Dual> by_recomputation(GraphData& target, const Call& op, const Values& x, const Values& dx) {
-  const Graph program = op.save == Save::dots ? flat(*op.function) : *op.function;
-  const std::vector<ValueId> keep = op.save == Save::dots ? contractions(program) : std::vector<ValueId>{};
+  const Graph program = op.save == Save::nothing && op.marks.empty() ? *op.function : flat(*op.function);
+  const std::vector<ValueId> keep = saved_results(op, program);
   const std::vector<bool> active = has_tangent(zip_duals(x, dx));
   Values saved = x, kept;
   const Values y = primals_of(run_keeping(target, program, zip_duals(x, Values(x.size())), keep, {}, kept));

@@ -1,6 +1,8 @@
 // Functions with rules of their own: each becomes a call node with the rule as a region.
 #include <algorithm>
 
+#include <fmt/ranges.h>
+
 #include "ir/graph_data.h"
 #include "ir/region.h"
 #include "ops/control/control.h"
@@ -51,14 +53,31 @@ Values call(Call op, const Values& x, const std::vector<Graph>& traced, const st
   return make_call(op, operands);
 }
 
+void check_mark(const std::string& name) {
+  if (name.empty() || name.find(',') != std::string::npos)
+    fail("rlx.checkpoint: a name '{}' (allowed: one that is not empty, without commas)", name);
+}
+
 }  // namespace
 
-Function checkpoint(Function function, Save save) {
+Function checkpoint(Function function, Save save, const std::vector<std::string>& names) {
+  for (const std::string& each : names) check_mark(each);
   return [=](const Values& x) {
     Call op;
     op.save = save;
+    op.marks = fmt::format("{}", fmt::join(names, ","));
     return call(op, x, {trace_region("checkpoint", &innermost_graph("checkpoint", x), types_of(x), function)}, {&Call::function});
   };
+}
+
+Value checkpoint_name(Operand x, const std::string& name) {
+  check_mark(name);
+  Call op;
+  op.mark = name;
+  const Values operands{x};
+  const auto same = [](const Values& v) { return v; };
+  return call(op, operands, {trace_region(name, &innermost_graph("checkpoint_name", operands), types_of(operands), same)},
+              {&Call::function})[0];
 }
 
 Function custom_op(std::string name, Function body) {

@@ -169,21 +169,61 @@ def test_checkpoint_changes_no_number():
         assert np.allclose(rlx.grad(rlx.checkpoint(layer, save))(X).numpy(), rlx.grad(layer)(X).numpy(), rtol=1e-6)
 
 
+def ops_of_gradient(layer, policy, x, w):
+    """Products and sines of a value and its gradient, which has the numbers of the function without checkpoint."""
+    step = rlx.jit(rlx.value_and_grad(rlx.checkpoint(layer, policy=policy), (0, 1)))
+    assert all(np.allclose(mine, other, rtol=1e-6, atol=1e-6) for mine, other in zip(step(x, w)[1], rlx.grad(layer, (0, 1))(x, w)))
+    text = step.lower(x, w).dump("mir")
+    return text.count(" = dot("), text.count(" = sin(")
+
+
 def test_checkpoint_policies_say_what_is_computed_again():
     layer = lambda x, w: jnp.tanh(jnp.sin(x @ w) @ w).sum()  # noqa: E731
     square, policies = np.float32(np.eye(4) * 0.5 + 0.1), rlx.checkpoint_policies
 
-    def times(policy):  # of products and of sines
-        step = rlx.jit(rlx.value_and_grad(rlx.checkpoint(layer, policy=policy), (0, 1)))
-        assert all(np.allclose(mine, other, rtol=1e-6) for mine, other in zip(step(X, square)[1], rlx.grad(layer, (0, 1))(X, square)))
-        text = step.lower(X, square).dump("mir")
-        return text.count(" = dot("), text.count(" = sin(")
+    def times(policy):
+        return ops_of_gradient(layer, policy, X, square)
 
     forward_and_back, sines = times(policies.everything_saveable)
     assert times(policies.dots_saveable) == (forward_and_back, sines + 1) == times(policies.checkpoint_dots)
     assert times(policies.nothing_saveable) == (forward_and_back + 2, sines + 1) == times(None)
     with pytest.raises(rlx.Error, match="a policy of type function"):
         rlx.checkpoint(layer, policy=lambda *_: True)
+    with pytest.raises(rlx.Error, match="save='dots' and policy='nothing' .allowed: one of them."):
+        rlx.checkpoint(layer, "dots", policy=policies.nothing_saveable)
+
+
+def test_checkpoint_keeps_products_without_batches():
+    def layer(x, w):
+        scores = jnp.sin(x @ w)  # a plain product, then one with a batch axis
+        return jnp.tanh(jnp.einsum("bij,bkj->bik", scores, scores)).sum()
+
+    x, w, policies = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 3, 4), np.float32(np.eye(4) * 0.5 + 0.1), rlx.checkpoint_policies
+    dots, sines = ops_of_gradient(layer, policies.dots_saveable, x, w)
+    assert ops_of_gradient(layer, policies.dots_with_no_batch_dims_saveable, x, w) == (dots + 1, sines)
+    assert ops_of_gradient(layer, policies.nothing_saveable, x, w) == (dots + 2, sines)
+
+
+def test_checkpoint_keeps_what_has_a_name():
+    def named(name):
+        def layer(x, w):
+            hidden = rlx.jit(lambda a: rlx.checkpoint_name({"hidden": a @ w}, name))(x)["hidden"]
+            return jnp.tanh(jnp.sin(hidden) @ w).sum()  # whose derivative needs `hidden`, which has a name
+
+        return layer
+
+    square, only = np.float32(np.eye(4) * 0.5 + 0.1), rlx.checkpoint_policies.save_only_these_names
+    dots, sines = ops_of_gradient(named("other"), only("hidden", "more"), X, square)
+    assert ops_of_gradient(named("hidden"), only("more", "hidden"), X, square) == (dots - 1, sines)
+    assert ops_of_gradient(named("hidden"), only(), X, square) == (dots, sines)
+    batched = lambda x, w: rlx.vmap(named("hidden"), (0, None))(x, w).sum()  # noqa: E731
+    assert ops_of_gradient(batched, only("hidden"), X, square)[0] == ops_of_gradient(batched, only(), X, square)[0] - 1
+    assert np.array_equal(rlx.checkpoint_name(X, "hidden"), X)
+    for wrong in ("", "a,b"):
+        with pytest.raises(rlx.Error, match="allowed: one that is not empty, without commas"):
+            rlx.grad(rlx.checkpoint(named(wrong)))(X, square)
+    with pytest.raises(rlx.Error, match="save_only_these_names: .* .allowed: words"):
+        only(["hidden"])
 
 
 def test_checkpoint_takes_what_jax_takes():

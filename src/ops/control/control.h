@@ -20,9 +20,11 @@ struct Call {
   Save save = Save::everything;
   std::int64_t captured = 0;
   std::string label;  // of a custom_op: the name under which programs register kernels
+  std::string mark;   // the name of the result, for what is saved
+  std::string marks;  // of results that are saved beside those of `save`, with commas between
   static auto fields() {
     return Fields<&Call::function, &Call::jvp_rule, &Call::forward_rule, &Call::backward_rule, &Call::batch_rule, &Call::save,
-                  &Call::captured, &Call::label>{};
+                  &Call::captured, &Call::label, &Call::mark, &Call::marks>{};
   }
   static Values body(const Call& op, std::span<const Value> x);
   static Values batch(const Call& op, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);
