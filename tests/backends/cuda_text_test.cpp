@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 
@@ -27,11 +28,12 @@ std::vector<KernelText> cuda_texts() {
 }
 
 /// A device of this compute capability that nobody has, as far as lowering asks.
-TargetDevice target_of(int major, std::shared_ptr<const gpu::Compiler> compiler) {
+TargetDevice target_of(gpu::Vendor vendor, int major, std::shared_ptr<const gpu::Compiler> compiler = nullptr) {
   gpu::Driver driver{};
-  driver.vendor = gpu::Vendor::cuda;
-  driver.EncodeBoxes = [](void*, int, unsigned, const std::byte*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
-                          const std::uint32_t*, int, int, int, int) { return 1; };
+  driver.vendor = vendor;
+  if (vendor == gpu::Vendor::cuda)
+    driver.EncodeBoxes = [](void*, int, unsigned, const std::byte*, const std::uint64_t*, const std::uint64_t*, const std::uint32_t*,
+                            const std::uint32_t*, int, int, int, int) { return 1; };
   gpu::DeviceFacts facts;
   facts.driver = std::make_shared<const gpu::Driver>(driver);
   facts.compiler = std::move(compiler);
@@ -78,6 +80,22 @@ void add_block_products(Graph& graph) {
   }
 }
 
+/// Graphs of which claims make kernels, each in all forms that sizes and types choose among.
+constexpr std::array added_claims{add_products, add_attentions, add_block_products};
+
+LoweredGraph lowered(void (*add)(Graph&), const TargetDevice& target) {
+  Graph graph("claims");
+  add(graph);
+  return lower_graph(graph, {}, target);
+}
+
+/// By name, as equal ones have one.
+std::map<std::string, const KernelText*> texts_of(LoweredGraph& graph) {
+  std::map<std::string, const KernelText*> texts;
+  for (const GeneratedKernel* kernel : graph.program.kernels()) texts.emplace(kernel->text.name, &kernel->text);
+  return texts;
+}
+
 class Nvrtc : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Architectures, Nvrtc, testing::Values("sm_80", "sm_90a", "sm_100"),
                          [](const auto& info) { return std::string(info.param); });
@@ -95,20 +113,16 @@ TEST_P(Nvrtc, TakesEveryFormOfKernel) {
   EXPECT_GT(compiled.binary.size(), 10000U);
 }
 
-/// Tiles of matrix units, of Hopper and of others, in all forms that sizes and types choose among.
+/// Tiles of matrix units, of Hopper and of others.
 TEST_P(Nvrtc, TakesTheKernelsOfClaims) {
   std::string reason;
   const auto compiler = gpu::open_compiler(gpu::Vendor::cuda, gpu::compiler_files(gpu::Vendor::cuda, 13000), reason);
   if (!compiler) GTEST_SKIP() << "needs NVRTC, such as that of PyPI's nvidia-cuda-nvrtc, in LD_LIBRARY_PATH: " << reason;
   const int level = std::atoi(GetParam() + 3);
-  for (const auto& add : {add_products, add_attentions, add_block_products}) {
-    Graph graph("claims");
-    add(graph);
-    LoweredGraph lowered = lower_graph(graph, {}, target_of(level / 10, compiler));
-    std::map<std::string, const KernelText*> texts;
-    for (const GeneratedKernel* kernel : lowered.program.kernels()) texts.emplace(kernel->text.name, &kernel->text);
+  for (const auto add : added_claims) {
+    LoweredGraph graph = lowered(add, target_of(gpu::Vendor::cuda, level / 10, compiler));
     std::vector<const KernelText*> all;
-    for (const auto& [name, text] : texts) all.push_back(text);
+    for (const auto& [name, text] : texts_of(graph)) all.push_back(text);
     EXPECT_GT(all.size(), 5U);
     EXPECT_EQ(gpu::compile(*compiler, all, gpu::options_for(gpu::Vendor::cuda, GetParam())).error, "");
   }
@@ -118,7 +132,8 @@ TEST_P(Nvrtc, TakesTheKernelsOfClaims) {
 constexpr std::string_view hip_in_clang = R"(
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
-#define __launch_bounds__(n) __attribute__((launch_bounds(n)))
+#define __launch_bounds__(n, ...) __attribute__((launch_bounds(n)))
+#define __forceinline__ inline __attribute__((always_inline))
 struct RlxPlace { unsigned x; };
 #define threadIdx (RlxPlace{__builtin_amdgcn_workitem_id_x()})
 #define blockIdx (RlxPlace{__builtin_amdgcn_workgroup_id_x()})
@@ -127,6 +142,7 @@ struct RlxPlace { unsigned x; };
 #define __align__(n) __attribute__((aligned(n)))
 struct __align__(8) uint2 { unsigned x, y; };
 struct __align__(16) uint4 { unsigned x, y, z, w; };
+struct __align__(16) float4 { float x, y, z, w; };
 __device__ static inline void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
@@ -154,20 +170,37 @@ class ClangHip : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Architectures, ClangHip, testing::Values("gfx90a", "gfx942", "gfx1030", "gfx1100"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST_P(ClangHip, TakesEveryFormOfKernel) {
-  if (std::system("clang++-19 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "needs clang++-19";
+/// Whether Clang compiles texts for an architecture.
+bool compiles(std::string_view texts, std::string_view architecture) {
   const TemporaryFolder folder;
   std::string all(hip_in_clang);
-  for (const std::string name : {"fabs", "floor", "rint", "sqrt", "fma"})
+  for (const std::string name : {"fabs", "floor", "rint", "sqrt", "fma", "fmax", "exp2"})
     for (const std::string suffix : {"", "f"}) all += "#define " + name + suffix + " __builtin_" + name + suffix + "\n";
   for (const std::string& name : functions_of_libm())
     all += "__device__ float " + name + "f(float, float = 0);\n__device__ double " + name + "(double, double = 0);\n";
-  for (const KernelText& text : cuda_texts()) all += text.text;
-  write_text(folder / "kernels.hip", all);
+  write_text(folder / "kernels.hip", all.append(texts));
   const std::string command =
-      "clang++-19 -x hip --cuda-device-only -nogpulib -nogpuinc -O1 -S -ffp-contract=off --offload-arch=" + std::string(GetParam()) + " " +
-      (folder / "kernels.hip").string() + " -o " + (folder / "kernels.s").string();
-  EXPECT_EQ(std::system(command.c_str()), 0);
+      fmt::format("clang++-19 -x hip --cuda-device-only -nogpulib -nogpuinc -O1 -S -ffp-contract=off --offload-arch={} {} -o {}",
+                  architecture, (folder / "kernels.hip").string(), (folder / "kernels.s").string());
+  return std::system(command.c_str()) == 0;
+}
+
+TEST_P(ClangHip, TakesEveryFormOfKernel) {
+  if (std::system("clang++-19 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "needs clang++-19";
+  std::string all;
+  for (const KernelText& text : cuda_texts()) all += text.text;
+  EXPECT_TRUE(compiles(all, GetParam()));
+}
+
+TEST_P(ClangHip, TakesTheKernelsOfClaims) {
+  if (std::system("clang++-19 --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "needs clang++-19";
+  for (const auto add : added_claims) {
+    LoweredGraph graph = lowered(add, target_of(gpu::Vendor::rocm, 9));
+    std::string all;
+    for (const auto& [name, text] : texts_of(graph)) all += text->text;
+    EXPECT_GT(all.size(), 10000U);
+    EXPECT_TRUE(compiles(all, GetParam()));
+  }
 }
 
 }  // namespace
