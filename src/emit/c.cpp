@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
+#include "emit/braces_printer.h"
 #include "emit/c_dialect.h"
 #include "emit/c_scalar.h"
-#include "emit/printer.h"
 #include "kernel/reach.h"
 #include "kernel/runs.h"
 
@@ -14,10 +14,10 @@ namespace {
 
 constexpr int longest_sum = 2048;  // terms that are added in one place
 
-class CPrinter : public KernelPrinter {
+class CPrinter : public BracesPrinter {
  public:
   CPrinter(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options, DType index)
-      : KernelPrinter(kernel, options), dialect_(dialect), scalars_(dialect), width_(options.vector), index_(index) {}
+      : BracesPrinter(kernel, options), dialect_(dialect), scalars_(dialect), width_(options.vector), index_(index) {}
 
   KernelText print() {
     if (kernel_.tile && !dialect_.position.empty()) fail_internal("emit: a tile kernel in {}", dialect_.name);
@@ -25,7 +25,7 @@ class CPrinter : public KernelPrinter {
       print_body("begin", "end");
     } else {
       const std::string_view form = in_group() ? dialect_.group_position : dialect_.position;
-      body_ += fmt::format(fmt::runtime(form), fmt::arg("I", register_name(index_)));
+      body_ += fmt::format(fmt::runtime(form), fmt::arg("I", type_name(index_)));
       print_position("position");
     }
     KernelText named = named_by_hash(text(), dialect_.name, scheduled_.counted());
@@ -58,56 +58,36 @@ class CPrinter : public KernelPrinter {
     const auto is_f64 = [](const auto& part) { return part.dtype == f64; };
     return std::ranges::any_of(kernel_.buffers, is_f64) || std::ranges::any_of(kernel_.exprs, is_f64);
   }
-  std::string register_name(DType t) const { return c_register_type(dialect_, t); }
 
-  void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
-  std::string assign(const std::string& type, const std::string& expression) {
-    std::string name = fmt::format("t{}", ++temporaries_);
-    line("const " + type + " " + name + " = " + expression + ";");
-    return name;
+  ScalarText& scalars() override { return scalars_; }
+  std::string constant(const std::string& type, const std::string& name) const override { return "const " + type + " " + name; }
+  std::string counter(const std::string& name) override { return type_name(index_) + " " + name; }
+  std::string chosen(const std::string& condition, const std::string& then, const std::string& otherwise) const override {
+    return condition + " ? " + then + " : " + otherwise;
+  }
+  std::string inside(const std::string& index, const std::string& last) const override {
+    return fmt::format("({0} < 0 ? 0 : {0} > {1} ? {1} : {0})", index, last);
   }
 
   // -- pieces of the walk. Sizes are written out where they are used: the compiler finds what is equal.
   std::string size_op(SizeOp op, const std::string& a, const std::string& b) override {
     if (op == SizeOp::min) return fmt::format("({0} < {1} ? {0} : {1})", a, b);
-    constexpr std::string_view signs = "+*/%/%-";
-    return fmt::format("({} {} {})", a, signs[static_cast<std::size_t>(op)], b);
+    return BracesPrinter::size_op(op, a, b);
   }
   DType index_type() const override { return index_; }
-  std::string narrowed(const std::string& value) const {
-    return index_ == i64 ? value : fmt::format("({}){}", register_name(index_), value);
-  }
+  std::string narrowed(const std::string& value) { return index_ == i64 ? value : fmt::format("({}){}", type_name(index_), value); }
   std::string size_argument(std::size_t at) override { return narrowed(fmt::format(fmt::runtime(dialect_.size), fmt::arg("n", at))); }
   std::string loaded(const Atom& atom) override { return narrowed(value(atom.id)); }
-  std::string test(Guard::Kind kind, const std::string& index) override { return index + (kind == Guard::Kind::zero ? " == 0" : " >= 0"); }
-  std::string both(const std::string& a, const std::string& b) override { return a + " && " + b; }
-  void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) override {
-    const std::string i = fmt::format("i{}", ++loops_);
-    line(fmt::format("for ({4} {0} = {1}; {0} < {2}; {0} += {3}) {{", i, low, high, step, register_name(index_)));
-    ++depth_;
-    body(i);
-    --depth_;
-    line("}");
-  }
-  using KernelPrinter::lane_loop;
+  using BracesPrinter::lane_loop;
   void lane_loop(const std::string& low, const std::string& high, int lanes, const LoopBody& body) override {
     if (!dialect_.lanes.empty()) line(fmt::format(fmt::runtime(dialect_.lanes), fmt::arg("n", lanes)));
-    loop(low, high, 1, body);
+    BracesPrinter::lane_loop(low, high, lanes, body);
   }
   std::string element(int id, const std::string& at) {
     used_buffers_.insert(id);
     return fmt::format("b{}[{}]", id, at);
   }
-  std::string load(ExprId id, const Expr& e) {
-    const auto guarded = scheduled_.guarded_loads.find(id);
-    const std::string at = guarded == scheduled_.guarded_loads.end() ? index(e.index) : index_inside(e, guarded->second);
-    return scalars_.from_memory(element(e.buffer, at), e.dtype);
-  }
-  /// Somewhere inside: the value is thrown away where the guard fails.
-  std::string index_inside(const Expr& e, const Index& part) {
-    const std::string low = assign(register_name(index_), index(e.index - part)), last = dim(e.last - *part.upper());
-    return sum(fmt::format("({0} < 0 ? 0 : {0} > {1} ? {1} : {0})", low, last), index(part));
-  }
+  std::string load(ExprId id, const Expr& e) override { return scalars_.from_memory(element(e.buffer, index_of(id, e)), e.dtype); }
   void store(const KernelStore& s) override {
     line(element(s.buffer, index(s.index)) + " = " + scalars_.to_memory(value(s.value), buffer(s.buffer).dtype) + ";");
   }
@@ -115,46 +95,20 @@ class CPrinter : public KernelPrinter {
   std::string compute(ExprId id) override {
     const Expr& e = kernel_.expr(id);
     if (e.kind == Expr::Kind::constant) return c_constant(dialect_, e);
-    return assign(register_name(e.dtype), expression(id, e));
+    return assign(e.dtype, expression(id, e));
   }
-  std::string expression(ExprId id, const Expr& e) {
-    std::vector<CScalars::Operand> args;
-    for (ExprId arg : e.args) args.push_back({value(arg), kernel_.expr(arg).dtype});
-    switch (e.kind) {
-      case Expr::Kind::load: return load(id, e);
-      case Expr::Kind::scalar: return scalars_.emit(e.op, args, e.dtype);
-      case Expr::Kind::fma: return scalars_.fma(args[0].value, args[1].value, args[2].value, e.dtype);
-      case Expr::Kind::position: return scalars_.emit(ScalarOp::cast, {{index(e.index), index_}}, e.dtype);
-      case Expr::Kind::choose: return guards(e.guards) + " ? " + args[0].value + " : " + args[1].value;
-      default: fail_internal("emit: expression {} has no value of its own", id);
-    }
-  }
-
   void declare_variable(const Kept& kept, std::int64_t elements) override {
     const std::string size = elements > 1 ? fmt::format("[{}]", elements) : "";
-    entry_ += fmt::format("  {} {}{};\n", register_name(kernel_.expr(kept.expr).dtype), kept.name(), size);
-  }
-  void set_variable(const Kept& kept, const std::string& lane, const std::string& value) override {
-    line(variable(kept, lane) + " = " + value + ";");
-  }
-  std::string variable(const Kept& kept, const std::string& lane) override {
-    return lane.empty() ? kept.name() : fmt::format("{}[{}]", kept.name(), lane);
-  }
-  std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) override {
-    return assign(register_name(dtype), scalars_.emit(op, {{a, dtype}, {b, dtype}}, dtype));
+    entry_ += fmt::format("  {} {}{};\n", type_name(kernel_.expr(kept.expr).dtype), kept.name(), size);
   }
   std::string unless_nan(const std::string& value, const std::string& instead, DType dtype) override {
-    return assign(register_name(dtype), fmt::format("{0} == {0} ? {0} : {1}", value, instead));
-  }
-  std::string neutral(const Expr& reduction) override { return c_neutral(dialect_, reduction.reduce, reduction.dtype); }
-  std::string joined(const Expr& e, const std::string& a, const std::string& b) override {
-    return scalars_.combine(e.reduce, a, b, e.dtype);
+    return assign(dtype, fmt::format("{0} == {0} ? {0} : {1}", value, instead));
   }
   std::string combined(const Expr& e, const std::string& before) override {
     const Expr& body = kernel_.expr(e.args[0]);
     if (dialect_.fused_sums && is_float_sum(e) && body.kind == Expr::Kind::scalar && body.op == ScalarOp::mul)
       return scalars_.fma(value(body.args[0]), value(body.args[1]), before, e.dtype);
-    return joined(e, before, value(e.args[0]));
+    return BracesPrinter::combined(e, before);
   }
 
   // -- groups of lanes
@@ -168,26 +122,20 @@ class CPrinter : public KernelPrinter {
   }
   std::string group_lane() override { return fmt::format(fmt::runtime(dialect_.group_lane), fmt::arg("n", scheduled_.group.lanes)); }
   std::string group_row() override { return fmt::format(fmt::runtime(dialect_.group_row), fmt::arg("n", scheduled_.group.lanes)); }
-  std::string computed(const std::string& value, DType dtype) override { return assign(register_name(dtype), value); }
+  std::string computed(const std::string& value, DType dtype) override { return assign(dtype, value); }
   std::string exchanged(const std::string& value, int bits) override {
     return fmt::format(fmt::runtime(dialect_.exchange), fmt::arg("x", value), fmt::arg("n", bits));
   }
   /// By the first lane of each warp; the lanes of every warp then have one each.
   std::string share(const std::string& value, DType dtype, int warps) override {
-    const std::string place = fmt::format("g{}", ++temporaries_), lane = group_lane(), type = register_name(dtype);
+    const std::string place = fmt::format("g{}", ++temporaries_), lane = group_lane(), type = type_name(dtype);
     entry_ += "  " + fmt::format(fmt::runtime(dialect_.on_chip), fmt::arg("T", type), fmt::arg("name", place), fmt::arg("n", warps)) + "\n";
     line(fmt::format("if ({0} % {1} == 0) {2}[{0} / {1}] = {3};", lane, warp_lanes, place, value));
     line(std::string(dialect_.barrier));
     return assign(type, fmt::format("{}[{} % {}]", place, lane, warps));
   }
   void wait_for_group() override { line(std::string(scheduled_.group.lanes == warp_lanes ? dialect_.warp_barrier : dialect_.barrier)); }
-  void only_if(const std::string& condition, const std::function<void()>& body) override {
-    line("if (" + condition + ") {");
-    ++depth_;
-    body();
-    --depth_;
-    line("}");
-  }
+  void only_if(const std::string& condition, const std::function<void()>& body) override { block("if (" + condition + ")", body); }
   std::string less(const std::string& a, const std::string& b) override { return a + " < " + b; }
   std::string load_vector(ExprId id, int count, int piece_bytes) override {
     const Expr& e = kernel_.expr(id);
@@ -197,7 +145,7 @@ class CPrinter : public KernelPrinter {
   }
   std::string element_of(ExprId id, const std::string& vector, const std::string& at) override {
     const DType dtype = kernel_.expr(id).dtype;
-    return assign(register_name(dtype), scalars_.from_memory(variable_at(vector, at), dtype));
+    return assign(dtype, scalars_.from_memory(variable_at(vector, at), dtype));
   }
   std::string vector_to_store(const KernelStore& store, int count) override { return declare_vector(buffer(store.buffer).dtype, count); }
   void set_element(const KernelStore& s, const std::string& vector, const std::string& at) override {
@@ -229,8 +177,7 @@ class CPrinter : public KernelPrinter {
     if (loop < 0) return {"0"};
     const std::string last = dim(kernel_.extent(loop) - Dim(1));
     std::vector<std::string> all;
-    for (int i = 0; i < count; ++i)
-      all.push_back(assign(register_name(index_), size_op(SizeOp::min, sum(loop_at(loop), std::to_string(i)), last)));
+    for (int i = 0; i < count; ++i) all.push_back(assign(index_, size_op(SizeOp::min, sum(loop_at(loop), std::to_string(i)), last)));
     return all;
   }
   /// A sum of one row and column, or of one row and a vector of columns, and where it is kept.
@@ -273,16 +220,14 @@ class CPrinter : public KernelPrinter {
   std::string vector_type() const { return vector_type(width_); }
 
   void print_product(const ProductBlock& block) override {
-    const std::string first_row = block.row < 0 ? "0" : assign(register_name(index_), loop_at(block.row));
-    const std::string first_column = assign(register_name(index_), loop_at(block.column));
+    const std::string first_row = block.row < 0 ? "0" : assign(index_, loop_at(block.row));
+    const std::string first_column = assign(index_, loop_at(block.column));
     if (block.row >= 0) set_loop(block.row, first_row);
     set_loop(block.column, first_column);
     const std::vector<std::string> rows = places(block.row, block.rows);
     std::vector<std::string> columns{first_column};
     if (block.along_terms) columns = places(block.column, block.columns);
-    else
-      columns[0] =
-          assign(register_name(index_), size_op(SizeOp::min, first_column, dim(kernel_.extent(block.column) - Dim(block.columns))));
+    else columns[0] = assign(index_, size_op(SizeOp::min, first_column, dim(kernel_.extent(block.column) - Dim(block.columns))));
     for (const ProductBlock::Sum& sum : block.sums) declare_variable(sum.id, std::int64_t{block.rows} * block.columns);
     lane_loop(block.rows * block.columns, [&](const std::string& lane) {
       for (const ProductBlock::Sum& sum : block.sums) set_variable(sum.id, lane, "0");
@@ -367,8 +312,6 @@ class CPrinter : public KernelPrinter {
   int width_;    // of vectors
   DType index_;  // of positions and sizes
   std::set<int> used_buffers_;
-  std::size_t depth_ = 1;
-  int temporaries_ = 0, loops_ = 0;
 };
 
 }  // namespace

@@ -225,7 +225,7 @@ class LlvmPrinter : public KernelPrinter {
     const std::string is_nan = scalars().emit(ScalarOp::ne, {{value, dtype}, {value, dtype}}, boolean);
     return scalars().emit(ScalarOp::select, {{is_nan, boolean}, {instead, dtype}, {value, dtype}}, dtype);
   }
-  std::string neutral(const Expr& reduction) override { return llvm_neutral(reduction.reduce, reduction.dtype); }
+  std::string literal(const Expr& constant) override { return llvm_constant(constant); }
   int most_written_out() const override { return 15; }  // fewer than a vector of AVX-512 has lanes
   void lane_loop(const std::string& low, const std::string& high, int /*lanes*/, const LoopBody& body) override {
     loop(low, high, 1, body);

@@ -38,20 +38,6 @@ std::string llvm_constant(const Expr& e) {
   return std::to_string(e.integer);
 }
 
-std::string llvm_neutral(ReduceKind kind, DType t) {
-  const bool low = kind == ReduceKind::max;
-  if (kind == ReduceKind::sum || kind == ReduceKind::prod) {
-    const int one = kind == ReduceKind::prod;
-    return is_float(t) ? float_bits(one, t) : std::to_string(one);
-  }
-  if (is_float(t)) return float_bits(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), t);
-  if (is_bool(t)) return low ? "false" : "true";
-  const int bits = info(t).bits;
-  if (is_unsigned_int(t)) return low ? "0" : "-1";
-  const auto top = static_cast<std::int64_t>(~0ull >> (65 - bits));
-  return std::to_string(low ? -top - 1 : top);
-}
-
 std::string LlvmScalars::call(const std::string& function, DType t, const std::vector<std::string>& args, const std::string& flags) {
   const std::string type = llvm_register_type(t);
   std::string declared, given;

@@ -11,8 +11,6 @@ namespace rlx {
 std::string llvm_register_type(DType t);
 std::string llvm_memory_type(DType t);
 std::string llvm_constant(const Expr& constant);
-/// The start value of an accumulator.
-std::string llvm_neutral(ReduceKind kind, DType t);
 
 /// Prints scalar ops as LLVM instructions.
 class LlvmScalars {

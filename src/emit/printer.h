@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "emit/emit.h"
+#include "emit/scalar_text.h"
 
 namespace rlx {
 
@@ -85,7 +86,7 @@ class KernelPrinter {
   virtual void declare_variable(const Kept& kept, std::int64_t elements) = 0;
   virtual void set_variable(const Kept& kept, const std::string& lane, const std::string& value) = 0;
   virtual std::string variable(const Kept& kept, const std::string& lane) = 0;
-  virtual std::string neutral(const Expr& reduction) = 0;
+  virtual std::string literal(const Expr& constant) = 0;
   /// The accumulator `before` combined with the reduction's body; two accumulators combined.
   virtual std::string combined(const Expr& reduction, const std::string& before) = 0;
   virtual std::string joined(const Expr& reduction, const std::string& a, const std::string& b) = 0;
@@ -111,6 +112,8 @@ class KernelPrinter {
   std::string sum(const std::string& a, const std::string& b);
   std::string guards(const std::vector<Guard>& list);
   const std::string& value(ExprId id);
+  /// The start value of a reduction's accumulator.
+  std::string neutral(const Expr& reduction) { return literal(neutral_of(reduction.reduce, reduction.dtype)); }
   static bool adds_floats(const Expr& reduction);
   const KernelBuffer& buffer(int id) const { return kernel_.buffers[static_cast<std::size_t>(id)]; }
   /// Number of size arguments: the symbols, and for a tile kernel begin and end of every loop, by variable.

@@ -3,16 +3,16 @@
 #include <set>
 #include <string>
 
-#include "emit/printer.h"
+#include "emit/braces_printer.h"
 #include "emit/wgsl_scalar.h"
 
 namespace rlx {
 namespace {
 
-class WgslPrinter : public KernelPrinter {
+class WgslPrinter : public BracesPrinter {
  public:
   WgslPrinter(const Kernel& kernel, const ScheduleOptions& options, int most_buffers)
-      : KernelPrinter(kernel, options), gathered_(gathered(kernel, static_cast<std::size_t>(most_buffers))) {}
+      : BracesPrinter(kernel, options), gathered_(gathered(kernel, static_cast<std::size_t>(most_buffers))) {}
 
   KernelText print() {
     if (kernel_.tile) fail_internal("emit: a tile kernel in WGSL");
@@ -64,13 +64,15 @@ class WgslPrinter : public KernelPrinter {
   /// Whether several positions may write to one word.
   static bool is_shared(const KernelBuffer& buffer) { return buffer.written && memory_bits(buffer.dtype) < 32; }
 
-  void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
-  std::string assign(const std::string& type, const std::string& expression) {
-    std::string name = fmt::format("t{}", ++temporaries_);
-    line("let " + name + ": " + type + " = " + expression + ";");
-    return name;
+  ScalarText& scalars() override { return scalars_; }
+  std::string constant(const std::string& type, const std::string& name) const override { return "let " + name + ": " + type; }
+  std::string counter(const std::string& name) override { return "var " + name + ": i32"; }
+  std::string chosen(const std::string& condition, const std::string& then, const std::string& otherwise) const override {
+    return fmt::format("select({}, {}, {})", otherwise, then, condition);
   }
-  std::string assign(DType t, const std::string& expression) { return assign(wgsl_type(t), expression); }
+  std::string inside(const std::string& index, const std::string& last) const override {
+    return fmt::format("min(max({}, 0), {})", index, last);
+  }
 
   // -- sizes are i32: buffers have fewer elements, and what is beyond wraps
 
@@ -78,10 +80,10 @@ class WgslPrinter : public KernelPrinter {
     if (size.size() < 10 || size.find_first_not_of("-0123456789") != std::string::npos) return size;
     return std::to_string(static_cast<std::int32_t>(std::stoll(size)));
   }
+  DType index_type() const override { return i32; }
   std::string size_op(SizeOp op, const std::string& a, const std::string& b) override {
     if (op == SizeOp::min) return fmt::format("min({}, {})", wrapped(a), wrapped(b));
-    constexpr std::string_view signs = "+*/%/%-";
-    return fmt::format("({} {} {})", wrapped(a), signs[static_cast<std::size_t>(op)], wrapped(b));
+    return BracesPrinter::size_op(op, wrapped(a), wrapped(b));
   }
   std::string size_argument(std::size_t at) override { return number(kernel_.buffers.size() + at); }
   /// An index that was read is in bounds; one beyond 32 bits is so for comparisons alone, around the middle of its range.
@@ -91,27 +93,11 @@ class WgslPrinter : public KernelPrinter {
     const std::int64_t most = atom.extent.upper();
     return most <= std::int64_t{1} << 31 ? "i32(" + x + ".x)" : scalars_.near(x, most / 2);
   }
-  std::string test(Guard::Kind kind, const std::string& index) override {
-    return wrapped(index) + (kind == Guard::Kind::zero ? " == 0" : " >= 0");
-  }
-  std::string both(const std::string& a, const std::string& b) override { return a + " && " + b; }
-
-  void loop(const std::string& low, const std::string& high, int step, const LoopBody& body) override {
-    const std::string i = fmt::format("i{}", ++loops_);
-    line(fmt::format("for (var {0}: i32 = {1}; {0} < {2}; {0} += {3}) {{", i, low, high, step));
-    ++depth_;
-    body(i);
-    --depth_;
-    line("}");
-  }
-  using KernelPrinter::lane_loop;
-  void lane_loop(const std::string& low, const std::string& high, int /*lanes*/, const LoopBody& body) override {
-    loop(low, high, 1, body);
-  }
+  std::string test(Guard::Kind kind, const std::string& index) override { return BracesPrinter::test(kind, wrapped(index)); }
 
   // -- memory is words
 
-  std::string element(int id, const std::string& at) { return assign("i32", sum(wrapped(at), number(static_cast<std::size_t>(id)))); }
+  std::string element(int id, const std::string& at) { return assign(i32, sum(wrapped(at), number(static_cast<std::size_t>(id)))); }
   static int memory_bits(DType t) { return std::max(info(t).bits, 8); }
   /// Of an element below 32 bits: its word, and by how many bits it is shifted there.
   std::string word_of(int id, const std::string& at, DType t) const {
@@ -122,20 +108,14 @@ class WgslPrinter : public KernelPrinter {
     return fmt::format("((u32({}) & {}u) * {}u)", at, 32 / bits - 1, bits);
   }
 
-  std::string load(ExprId id, const Expr& e) {
-    const auto guarded = scheduled_.guarded_loads.find(id);
-    const std::string at = element(e.buffer, guarded == scheduled_.guarded_loads.end() ? index(e.index) : index_inside(e, guarded->second));
+  std::string load(ExprId id, const Expr& e) override {
+    const std::string at = element(e.buffer, index_of(id, e));
     const int bits = memory_bits(e.dtype);
     if (bits == 64) return fmt::format("vec2<u32>({0}[2 * {1}], {0}[2 * {1} + 1])", memory(e.buffer), at);
     if (bits == 32) return scalars_.from_word(fmt::format("{}[{}]", memory(e.buffer), at), e.dtype);
     std::string word = word_of(e.buffer, at, e.dtype);
     if (is_shared(buffer(e.buffer))) word = "atomicLoad(&" + word + ")";
     return scalars_.from_word(fmt::format("({} >> {})", word, shift_of(at, e.dtype)), e.dtype);
-  }
-  /// Somewhere inside: the value is thrown away where the guard fails.
-  std::string index_inside(const Expr& e, const Index& part) {
-    const std::string low = index(e.index - part), last = dim(e.last - *part.upper());
-    return sum(fmt::format("min(max({}, 0), {})", low, last), index(part));
   }
   void store(const KernelStore& s) override {
     const DType t = buffer(s.buffer).dtype;
@@ -158,48 +138,22 @@ class WgslPrinter : public KernelPrinter {
 
   std::string compute(ExprId id) override {
     const Expr& e = kernel_.expr(id);
+    if (e.kind == Expr::Kind::constant) return assign(e.dtype, literal(e));
+    // In a name of its own: compilers of WGSL refuse what constants alone overflow.
+    if (e.kind == Expr::Kind::position)
+      return assign(e.dtype, scalars_.emit(ScalarOp::cast, {{assign(i32, wrapped(index(e.index))), i32}}, e.dtype));
     return assign(e.dtype, expression(id, e));
-  }
-  std::string expression(ExprId id, const Expr& e) {
-    std::vector<WgslScalars::Operand> args;
-    for (ExprId arg : e.args) args.push_back({value(arg), kernel_.expr(arg).dtype});
-    switch (e.kind) {
-      case Expr::Kind::constant: return wgsl_constant(e);
-      case Expr::Kind::load: return load(id, e);
-      case Expr::Kind::scalar: return scalars_.emit(e.op, args, e.dtype);
-      case Expr::Kind::fma: return scalars_.fma(args[0].value, args[1].value, args[2].value);
-      case Expr::Kind::position: return scalars_.emit(ScalarOp::cast, {{assign("i32", wrapped(index(e.index))), i32}}, e.dtype);
-      case Expr::Kind::choose: return fmt::format("select({}, {}, {})", args[1].value, args[0].value, guards(e.guards));
-      default: fail_internal("emit: expression {} has no value of its own", id);
-    }
   }
 
   void declare_variable(const Kept& kept, std::int64_t elements) override {
-    const std::string type = wgsl_type(kernel_.expr(kept.expr).dtype);
+    const std::string type = type_name(kernel_.expr(kept.expr).dtype);
     entry_ += fmt::format("  var {}: {};\n", kept.name(), elements > 1 ? fmt::format("array<{}, {}>", type, elements) : type);
-  }
-  void set_variable(const Kept& kept, const std::string& lane, const std::string& value) override {
-    line(variable(kept, lane) + " = " + value + ";");
-  }
-  std::string variable(const Kept& kept, const std::string& lane) override {
-    return lane.empty() ? kept.name() : fmt::format("{}[{}]", kept.name(), lane);
-  }
-  std::string rounded(ScalarOp op, const std::string& a, const std::string& b, DType dtype) override {
-    return assign(dtype, scalars_.emit(op, {{a, dtype}, {b, dtype}}, dtype));
   }
   std::string unless_nan(const std::string& value, const std::string& instead, DType dtype) override {
     return assign(dtype, fmt::format("select({}, {}, {})", value, instead, scalars_.is_nan(value)));
   }
-  std::string neutral(const Expr& reduction) override { return wgsl_neutral(reduction.reduce, reduction.dtype); }
-  std::string joined(const Expr& e, const std::string& a, const std::string& b) override {
-    return scalars_.combine(e.reduce, a, b, e.dtype);
-  }
-  std::string combined(const Expr& e, const std::string& before) override { return joined(e, before, value(e.args[0])); }
-
   const std::set<int> gathered_;
   WgslScalars scalars_;
-  std::size_t depth_ = 1;
-  int temporaries_ = 0, loops_ = 0;
 };
 
 }  // namespace

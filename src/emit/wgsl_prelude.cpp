@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "emit/function_text.h"
+#include "emit/wgsl_scalar.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -52,52 +54,6 @@ constexpr auto functions = std::to_array<std::string_view>({
   for (; e > 1u && m < 0x800000u && m != 0u; e -= 1u) { m = m << 1u; }
   return bitcast<f32>(sign | select(m, (m & 0x7fffffu) | (e << 23u), m >= 0x800000u));
 })",
-    // -- narrow floats
-    R"(fn rlx_f32_to_bf16(x: f32) -> u32 {
-  let bits = bitcast<u32>(x);
-  if (rlx_is_nan(x)) { return (bits | 0x400000u) >> 16u; }
-  return (bits + 0x7fffu + ((bits >> 16u) & 1u)) >> 16u;
-})",
-    "fn rlx_bf16_to_f32(x: u32) -> f32 { return bitcast<f32>(x << 16u); }",
-    R"(fn rlx_f32_to_f16(x: f32) -> u32 {
-  let bits = bitcast<u32>(x); let sign = (bits >> 16u) & 0x8000u; let a = bits & 0x7fffffffu;
-  if (a > 0x7f800000u) { return sign | 0x7e00u | ((a >> 13u) & 0x1ffu); }
-  if (a >= 0x477ff000u) { return sign | 0x7c00u; }
-  if (a >= 0x38800000u) { return sign | ((a - 0x38000000u + 0xfffu + ((a >> 13u) & 1u)) >> 13u); }
-  if (a < 0x33000000u) { return sign; }
-  let m = (a & 0x7fffffu) | 0x800000u; let shift = 126u - (a >> 23u);
-  let rest = m & ((1u << shift) - 1u); let tie = 1u << (shift - 1u); let units = m >> shift;
-  return sign | (units + select(0u, 1u, rest > tie || (rest == tie && (units & 1u) != 0u)));
-})",
-    R"(fn rlx_f16_to_f32(x: u32) -> f32 {
-  let sign = (x & 0x8000u) << 16u; let exponent = (x >> 10u) & 0x1fu; let m = x & 0x3ffu;
-  if (exponent == 0u) { return bitcast<f32>(sign | bitcast<u32>(f32(m) * 5.9604644775390625e-8f)); }
-  let top = select((exponent + 112u) << 23u, 0x7f800000u | select(0u, 0x400000u, m != 0u), exponent == 31u);
-  return bitcast<f32>(sign | top | (m << 13u));
-})",
-    // -- integers of 32 bits
-    R"(fn rlx_f32_to_i32(x: f32) -> i32 {
-  if (rlx_is_nan(x)) { return 0; }
-  if (x >= 2147483648.0f) { return 2147483647; }
-  return select(i32(x), -2147483648, x <= -2147483648.0f);
-})",
-    R"(fn rlx_f32_to_u32(x: f32) -> u32 {
-  if (rlx_is_nan(x) || !(x > 0.0)) { return 0u; }
-  if (x >= 4294967296.0f) { return 0xffffffffu; }
-  return u32(x);
-})",
-    R"(fn rlx_div_i32(x: i32, z: i32) -> i32 {
-  if (z == 0) { return -1; }
-  if (z == -1) { return -x; }
-  return x / z;
-})",
-    R"(fn rlx_rem_i32(x: i32, z: i32) -> i32 {
-  if (z == 0) { return x; }
-  if (z == -1) { return 0; }
-  return x % z;
-})",
-    "fn rlx_div_u32(x: u32, z: u32) -> u32 { if (z == 0u) { return 0xffffffffu; } return x / z; }",
-    "fn rlx_rem_u32(x: u32, z: u32) -> u32 { if (z == 0u) { return x; } return x % z; }",
     // -- integers of 64 bits
     "fn rlx_i32_to_i64(x: i32) -> vec2<u32> { return vec2<u32>(u32(x), u32(x >> 31u)); }",
     "fn rlx_u32_to_u64(x: u32) -> vec2<u32> { return vec2<u32>(x, 0u); }",
@@ -194,21 +150,36 @@ constexpr auto functions = std::to_array<std::string_view>({
 /// "fn NAME(": NAME
 std::string_view name_of(std::string_view function) { return function.substr(3, function.find('(') - 3); }
 
-void collect(std::string_view name, std::set<std::string_view>& all) {
-  const auto* const function = std::ranges::find(functions, name, name_of);
-  if (function == functions.end()) fail_internal("emit: WGSL has no function {}", name);
-  if (!all.insert(*function).second) return;
-  for (std::size_t at = function->find("rlx_", 4); at != std::string_view::npos; at = function->find("rlx_", at + 4))
-    collect(function->substr(at, function->find('(', at) - at), all);
+/// What other languages have, too; empty: nothing of that name.
+std::string shared_function(const std::string& name) {
+  constexpr FunctionWords words{"fn {name}(x: {A}) -> {R} {{\n", "fn {name}(x: {A}, z: {A}) -> {R} {{\n", "let",
+                                "let {y} = bitcast<{T}>({x});", "{T}"};
+  WgslScalars scalars;
+  const FunctionText shared(words, scalars);
+  for (const DType t : {i32, u32}) {
+    if (name == fmt::format("rlx_f32_to_{}", rlx::name(t))) return shared.float_to_int(f32, t, "rlx_is_nan(x)");
+    for (const bool quotient : {true, false})
+      if (name == fmt::format("rlx_{}_{}", quotient ? "div" : "rem", rlx::name(t))) return shared.division(quotient, t);
+  }
+  return shared.narrow_float(name);
+}
+
+void collect(const std::string& name, std::set<std::string>& all) {
+  const auto* const own = std::ranges::find(functions, std::string_view(name), name_of);
+  const std::string function = own == functions.end() ? shared_function(name) : std::string(*own) + "\n";
+  if (function.empty()) fail_internal("emit: WGSL has no function {}", name);
+  if (!all.insert(function).second) return;
+  for (std::size_t at = function.find("rlx_", 4); at != std::string::npos; at = function.find("rlx_", at + 4))
+    collect(function.substr(at, function.find('(', at) - at), all);
 }
 
 }  // namespace
 
 std::string wgsl_prelude(const std::set<std::string>& names) {
-  std::set<std::string_view> all;
+  std::set<std::string> all;
   for (const std::string& name : names) collect(name, all);
   std::string text;
-  for (const std::string_view function : all) text.append(function) += "\n";
+  for (const std::string& function : all) text += function;
   return text;
 }
 

@@ -3,15 +3,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "emit/wgsl_prelude.h"
 
 namespace rlx {
 namespace {
 
-/// How an op is written for each class of types. In the patterns x, z, w are operands, T is the type in registers, t the type's short name,
-/// bits its width. `wide`: of two words, where a name is a function of the prelude.
+/// How an op is written for each class of types, see ScalarText. `wide`: of two words.
 struct WgslRow {
   ScalarOp op;
   std::string_view floating, signed_int, unsigned_int, wide, boolean;
@@ -53,17 +51,6 @@ constexpr std::array<WgslRow, 28> rows{{
 bool is_wide(DType t) { return is_integer(t) && info(t).bits == 64; }
 bool is_narrow_int(DType t) { return is_integer(t) && info(t).bits < 32; }
 
-std::string_view pattern(ScalarOp op, DType t) {
-  for (const WgslRow& row : rows)
-    if (row.op == op)
-      return is_float(t)        ? row.floating
-             : is_bool(t)       ? row.boolean
-             : is_wide(t)       ? row.wide
-             : is_signed_int(t) ? row.signed_int
-                                : row.unsigned_int;
-  return "";
-}
-
 /// Zeros and what is no normal number are made of bits that compilers do not know: they compute with neither as IEEE 754 says.
 std::string float_literal(double value) {
   const auto x = static_cast<float>(value);
@@ -82,46 +69,23 @@ std::string int_literal(std::int64_t value, DType t) {
 
 }  // namespace
 
-std::string wgsl_type(DType t) {
+std::string WgslScalars::type_name(DType t) const {
   if (t == f64) fail_internal("emit: f64 in WGSL");
   if (is_bool(t)) return "bool";
   if (is_float(t)) return "f32";
   return is_wide(t) ? "vec2<u32>" : is_signed_int(t) ? "i32" : "u32";
 }
 
-std::string wgsl_constant(const Expr& e) {
+std::string WgslScalars::literal(const Expr& e) const {
   if (is_float(e.dtype)) return float_literal(e.number);
   if (is_bool(e.dtype)) return e.integer ? "true" : "false";
   return int_literal(e.integer, e.dtype);
 }
 
-std::string wgsl_neutral(ReduceKind kind, DType t) {
-  const bool low = kind == ReduceKind::max;
-  if (kind == ReduceKind::sum || kind == ReduceKind::prod) {
-    const int start = kind == ReduceKind::prod ? 1 : 0;
-    return is_float(t) ? float_literal(start) : int_literal(start, t);
-  }
-  if (is_float(t)) return float_literal(low ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
-  if (is_bool(t)) return low ? "false" : "true";
-  if (is_unsigned_int(t)) return int_literal(low ? 0 : -1, t);
-  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min() >> (64 - info(t).bits);
-  return int_literal(low ? lowest : ~lowest, t);
-}
-
-std::string WgslScalars::call(const std::string& name, const std::string& arguments) {
-  used_.insert(name);
-  return name + "(" + arguments + ")";
-}
-
 std::string WgslScalars::prelude() const { return wgsl_prelude(used_); }
 
-std::string WgslScalars::fma(const std::string& a, const std::string& b, const std::string& c) {
+std::string WgslScalars::fma(const std::string& a, const std::string& b, const std::string& c, DType /*t*/) {
   return call("rlx_fma", fmt::format("{}, {}, {}", a, b, c));
-}
-
-std::string WgslScalars::combine(ReduceKind kind, const std::string& a, const std::string& b, DType t) {
-  constexpr std::array<ScalarOp, 4> ops{ScalarOp::add, ScalarOp::max, ScalarOp::min, ScalarOp::mul};  // in the order of ReduceKind
-  return emit(ops[static_cast<std::size_t>(kind)], {{a, t}, {b, t}}, t);
 }
 
 std::string WgslScalars::is_nan(const std::string& x) { return call("rlx_is_nan", x); }
@@ -153,8 +117,7 @@ std::string WgslScalars::cast(const std::string& x, DType from, DType to) {
   const bool wide = is_wide(from);
   if (is_bool(from)) {
     if (is_bool(to)) return x;
-    const auto literal = [&](int value) { return is_float(to) ? fmt::format("{}.0", value) : int_literal(value, to); };
-    return fmt::format("select({}, {}, {})", literal(0), literal(1), x);
+    return fmt::format("select({}, {}, {})", literal(neutral_of(ReduceKind::sum, to)), literal(neutral_of(ReduceKind::prod, to)), x);
   }
   if (is_bool(to)) return is_float(from) ? fmt::format("!({} == 0.0)", x) : wide ? fmt::format("any({} != vec2<u32>())", x) : x + " != 0";
   if (is_float(to)) {
@@ -165,10 +128,10 @@ std::string WgslScalars::cast(const std::string& x, DType from, DType to) {
     const DType target = is_wide(to) ? to : is_signed_int(to) ? i32 : u32;
     std::string whole = call(fmt::format("rlx_f32_to_{}", rlx::name(target)), x);
     if (!is_narrow_int(to)) return whole;
-    return fmt::format("clamp({}, {}, {})", whole, wgsl_neutral(ReduceKind::max, to), wgsl_neutral(ReduceKind::min, to));
+    return fmt::format("clamp({}, {}, {})", whole, literal(neutral_of(ReduceKind::max, to)), literal(neutral_of(ReduceKind::min, to)));
   }
   if (is_wide(to)) return wide ? x : call(is_signed_int(from) ? "rlx_i32_to_i64" : "rlx_u32_to_u64", x);
-  return wrapped(wgsl_type(to) + "(" + x + (wide ? ".x)" : ")"), to);
+  return wrapped(type_name(to) + "(" + x + (wide ? ".x)" : ")"), to);
 }
 
 std::string WgslScalars::bitcast(const std::string& x, DType from, DType to) {
@@ -176,20 +139,19 @@ std::string WgslScalars::bitcast(const std::string& x, DType from, DType to) {
 }
 
 std::string WgslScalars::emit(ScalarOp op, const std::vector<Operand>& args, DType result) {
-  if (op == ScalarOp::cast) return cast(args[0].value, args[0].dtype, result);
-  if (op == ScalarOp::bitcast) return bitcast(args[0].value, args[0].dtype, result);
-  // Comparisons are those of their operands.
-  const bool compares = op >= ScalarOp::eq && op <= ScalarOp::ge;
-  const DType t = compares ? args[0].dtype : result;
-  if (op == ScalarOp::ne && is_float(t) && args[0].value == args[1].value) return is_nan(args[0].value);
-  const std::string_view form = pattern(op, t);
-  if (form.empty()) fail_internal("emit: {} on {}", rlx::name(op), rlx::name(t));
-  const auto operand = [&](std::size_t i) { return i < args.size() ? args[i].value : std::string(); };
-  std::string text = fmt::format(fmt::runtime(form), fmt::arg("x", operand(0)), fmt::arg("z", operand(1)), fmt::arg("w", operand(2)),
-                                 fmt::arg("t", rlx::name(t)), fmt::arg("bits", info(t).bits));
-  for (std::size_t at = text.find("rlx_"); at != std::string::npos; at = text.find("rlx_", at + 1))
-    used_.insert(text.substr(at, text.find('(', at) - at));
-  return compares ? text : wrapped(text, t);
+  if (op == ScalarOp::ne && is_float(args[0].dtype) && args[0].value == args[1].value) return is_nan(args[0].value);
+  return ScalarText::emit(op, args, result);
+}
+
+std::string_view WgslScalars::pattern(ScalarOp op, DType t) const {
+  for (const WgslRow& row : rows)
+    if (row.op == op)
+      return is_float(t)        ? row.floating
+             : is_bool(t)       ? row.boolean
+             : is_wide(t)       ? row.wide
+             : is_signed_int(t) ? row.signed_int
+                                : row.unsigned_int;
+  return "";
 }
 
 }  // namespace rlx
