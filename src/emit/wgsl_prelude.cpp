@@ -1,5 +1,4 @@
-#include "emit/wgsl_prelude.h"
-
+// Functions that WGSL lacks.
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "emit/wgsl_prelude.h"
-
 namespace rlx {
 namespace {
 
