@@ -461,3 +461,9 @@ def test_cross_takes_vectors_of_three():
     for shape, text in (((), "array of 0 axes"), ((3, 4), r"f32\[3,4\].*allowed: three elements each, or two, along the axis")):
         with pytest.raises(rlx.Error, match=text):
             jnp.cross(np.ones(shape, np.float32), np.ones(shape, np.float32))
+
+
+def test_transforms_refuse_other_norms():
+    for name in ("fft", "irfft", "hfft", "ihfft"):
+        with pytest.raises(rlx.Error, match="norm is 'both' \\(allowed: backward, ortho, forward\\)"):
+            getattr(jnp.fft, name)(A, norm="both")

@@ -80,7 +80,7 @@ I = np.inf
 ENDS = [np.array(x.ravel()) for x in np.meshgrid(np.float32([0, 0.5, -1.5, 3, -100, 5, I, -I, np.nan, 3e38]), np.float32([0.01, -0.01, 3, -3, 0, I, -I, np.nan, 1e30]))]
 CASES += [("floor_divide", ENDS, {}), ("remainder", ENDS, {}), ("median", (np.float32([[I] * 4, [-I] * 4, [3e38, 3e38, -3e38, -3e38], [-I, I, 1, 2]]),), {"axis": 1})]
 CASES += [("remainder", (np.float32([-0.0, 0.0, 4, -4]), np.float32([3, -3, -2, 2])), {}), ("reshape", (A, (4, 3)), {})]
-for norm in ("backward", "ortho", "forward"):
+for norm in (None, "backward", "ortho", "forward"):
     CASES += [(f"fft.{name}", (x,), {"norm": norm}) for name, x in
               (("fft", Z), ("ifft", Z), ("rfft", A), ("irfft", Z), ("fftn", Z), ("ifftn", Z), ("rfftn", A), ("irfftn", Z), ("hfft", Z), ("ihfft", A))]  # fmt: skip
 CASES += [("fft.fft", (A,), {"n": 3}), ("fft.fft", (A,), {"n": 6, "axis": 0}), ("fft.irfft", (Z,), {"n": 5}), ("fft.rfft", (A,), {"n": 7}),

@@ -122,17 +122,17 @@ def irfft2(x, s=None, axes=(-2, -1), norm="backward"):
     return irfftn(x, s, axes, norm)
 
 
-_OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def hfft(x, n=None, axis=-1, norm="backward"):
     """The transform of a signal that is its own conjugate turned round, of which x is the first half."""
-    return irfft(conj(_complex(x)), n, axis, _OPPOSITE[norm])
+    return irfft(conj(_complex(x)), n, axis, _OPPOSITE.get(norm, norm))
 
 
 def ihfft(x, n=None, axis=-1, norm="backward"):
     """The inverse of hfft."""
-    return conj(rfft(x, n, axis, _OPPOSITE[norm]))
+    return conj(rfft(x, n, axis, _OPPOSITE.get(norm, norm)))
 
 
 def fftfreq(n, d=1.0, dtype=None, device=None):
