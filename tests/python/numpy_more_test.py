@@ -467,3 +467,12 @@ def test_transforms_refuse_other_norms():
     for name in ("fft", "irfft", "hfft", "ihfft"):
         with pytest.raises(rlx.Error, match="norm is 'both' \\(allowed: backward, ortho, forward\\)"):
             getattr(jnp.fft, name)(A, norm="both")
+
+
+def test_complex_logarithms_at_their_poles():
+    for name, points in (("log2", [0, 8j, -3 + 1j]), ("log10", [0, -100, 2j]), ("arctanh", [1, -1, 0.5j, 0.3 + 2j]), ("arctan", [1j, -1j, 0.5, 3 - 1j])):
+        z = np.array(points, np.complex128)
+        with np.errstate(divide="ignore"):
+            expected = getattr(np, name)(z)
+        for seen in (getattr(jnp, name)(z), rlx.jit(getattr(jnp, name))(z)):
+            np.testing.assert_allclose(np.asarray(seen), expected, rtol=1e-14, atol=1e-16)

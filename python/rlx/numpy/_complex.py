@@ -17,6 +17,20 @@ def _product(y, x_part, y_part):
     return _call("select", _call("eq", y, 0.0), y, x_part * y_part)
 
 
+def _scaled(z, factor):
+    """Part by part: a product of complex numbers would make NaN of infinity times the part that `factor` has not."""
+    x, y = _parts(z)
+    return _call("complex", x * factor, y * factor)
+
+
+def log2(z):
+    return _scaled(_call("log", z), 1 / math.log(2))
+
+
+def log10(z):
+    return _scaled(_call("log", z), 1 / math.log(10))
+
+
 def sinh(z):
     x, y = _parts(z)
     return _call("complex", _call("sinh", x) * _call("cos", y), _product(y, _call("cosh", x), _call("sin", y)))
@@ -52,7 +66,7 @@ def acosh(z):
 
 
 def atanh(z):
-    return 0.5 * (log1p(z) - log1p(-z))
+    return _scaled(log1p(z) - log1p(-z), 0.5)
 
 
 def _turned(function):
