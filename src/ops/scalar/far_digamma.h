@@ -3,7 +3,7 @@
 #include "ops/scalar/twofold.h"
 
 namespace rlx {
-inline constexpr int twofold_cells = 32;  // of a turn, and of the numbers from 1 to 2
+inline constexpr int twofold_cells = 32, first_log = 16;  // parts of a turn, and of the numbers up to 1
 
 /// -log(k / 32) for k = 16, 17, ... 32.
 inline constexpr std::array<std::array<double, 2>, 17> minus_logs{{
@@ -63,7 +63,7 @@ inline Twofold twofold_log(Value u) {
   constexpr std::array<double, 6> rest{2.0 / 7, 2.0 / 9, 2.0 / 11, 2.0 / 13, 2.0 / 15, 2.0 / 17};
   Value bits = bitcast(u, i64), width = like(bits, fraction_bits), exponent = shr(bits, width) - bias;
   Value m = bitcast(bits - shl(exponent, width), f64);
-  Value k = round(twofold_cells / m), row = cast(k - twofold_cells / 2, i32), r = fma(m, k / twofold_cells, like(u, -1)), zero = like(u, 0);
+  Value k = round(twofold_cells / m), row = cast(k - first_log, i32), r = fma(m, k / twofold_cells, like(u, -1)), zero = like(u, 0);
   const Twofold s = Twofold{r, zero} / exact_sum_of_ordered(like(u, 2), r), square = s * s;
   const Twofold of_m = twofold_row(row, minus_logs) + s * twofold_series(square, odd, horner(square.high, rest));
   constexpr double log_2 = 0.6931471805599453, log_2_low = 2.3190468138462996e-17;
