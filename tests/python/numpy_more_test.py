@@ -414,6 +414,7 @@ def test_a_difference_of_sets_has_the_type_of_the_first():
 
 
 def test_odd_arguments_mean_what_they_mean_to_numpy():
+    assert not np.signbit(np.asarray(jnp.sign(np.float32([-0.0, 0.0])))).any() and not np.signbit(np.asarray(jnp.sign(np.complex64(complex(-0.0, -0.0)))).imag)
     holds = np.array([True, False, True, False])
     for mine, other in ((jnp.roll(A, (1, 2), 0), np.roll(A, (1, 2), 0)), (jnp.roll(A, (1, 2)), np.roll(A, (1, 2))), (jnp.roll(A, (1,), (0, 1)), np.roll(A, (1,), (0, 1))),
                         (jnp.delete(D, holds), np.delete(D, holds)), (jnp.insert(D, holds, 9), np.insert(D, holds, 9)), (jnp.take(D, holds), np.take(D, holds))):  # fmt: skip

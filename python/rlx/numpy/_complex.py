@@ -128,4 +128,4 @@ def in_order(z, axis, descending):
 def sign(z):
     """z / |z|, and 0 at 0."""
     size = _call("abs", z)
-    return _call("select", _call("eq", size, 0.0), z, z / _call("select", _call("eq", size, 0.0), _call("ones_like", size), size))
+    return _call("select", _call("eq", size, 0.0), _call("zeros_like", z), z / _call("select", _call("eq", size, 0.0), _call("ones_like", size), size))

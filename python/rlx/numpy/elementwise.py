@@ -31,7 +31,7 @@ for _name, _of in _ALIASES.items():
     globals()[_name] = globals()[_of]
 
 # On any numbers.
-_UNARY = {"negative": "neg", "sign": "sign", "conj": "conj", "conjugate": "conj",
+_UNARY = {"negative": "neg", "conj": "conj", "conjugate": "conj",
           "bitwise_invert": "logical_not", "invert": "logical_not"}  # fmt: skip
 for _name, _of in _UNARY.items():
     globals()[_name] = named(_name, lambda x, _op=_of: _applied(_op, array_of(x)), f"rlx.ops.{_of} of each element.")
@@ -49,6 +49,14 @@ def abs(x):  # noqa: A001
 
 
 absolute = abs
+
+
+def sign(x):
+    """-1, 0 or 1, which is NaN of NaN; of complex numbers x / |x|."""
+    x = array_of(x)
+    if is_complex(x.dtype):
+        return _complex.sign(x)
+    return call("where", call("eq", x, 0), 0.0, call("sign", x)) if is_floating(x.dtype) else call("sign", x)  # rlx.sign keeps that of -0
 
 
 def square(x):
