@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "backends/host_code.h"
 #include "base/function_ref.h"
 #include "emit/emit.h"
 #include "lowering/target.h"
@@ -141,6 +142,10 @@ struct Backend {
   virtual bool takes_graphs() const { return false; }
   /// The graph, ready to run. `on_host` computes the nodes that the device leaves.
   virtual std::unique_ptr<TakenGraph> take(const Graph& /*graph*/, const SessionOptions& /*options*/, HostNode /*on_host*/) const {
+    return nullptr;
+  }
+  /// What runs a session's programs, made for `target`, by so many threads. Null: the device has memory of its own, or takes whole graphs.
+  virtual std::unique_ptr<HostCode> host_code(const TargetDevice& /*target*/, const SessionOptions& /*options*/, int /*threads*/) const {
     return nullptr;
   }
 };

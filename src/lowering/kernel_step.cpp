@@ -11,6 +11,8 @@ std::int64_t KernelStep::positions(const std::int64_t* sizes) const {
   return count;
 }
 
+namespace {
+
 KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of) {
   const Kernel& kernel = launch.kernel;
   KernelStep step;
@@ -39,6 +41,19 @@ KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const
     else it->second += 1;
   }
   for (const auto& [runs, count] : work) step.work.emplace_back(sizes(runs), count);
+  return step;
+}
+
+}  // namespace
+
+LaunchStep prepare_launch(const Launch& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of) {
+  LaunchStep step{&launch, {}, {}, {}};
+  if (launch.kind == Launch::Kind::kernel) {
+    for (const GeneratedKernel& kernel : launch.kernels) step.kernels.push_back(prepare_kernel(kernel, sizes, slot_of));
+    return step;
+  }
+  for (ValueId v : launch.reads) step.operands.push_back(slot_of(v));
+  for (ValueId v : launch.writes) step.results.push_back(slot_of(v));
   return step;
 }
 

@@ -31,6 +31,14 @@ struct KernelStep {
   }
 };
 
-KernelStep prepare_kernel(const GeneratedKernel& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of);
+/// What a launch needs at run time, likewise.
+struct LaunchStep {
+  const Launch* launch = nullptr;
+  std::vector<KernelStep> kernels;     // of the launch
+  std::vector<int> operands, results;  // their slots; of a claim: as it likes
+};
+
+/// Of a launch without code of a device. The sizes come into the table; `slot_of` numbers the memory of each stored value.
+LaunchStep prepare_launch(const Launch& launch, SizeTable& sizes, const std::function<int(ValueId)>& slot_of);
 
 }  // namespace rlx

@@ -9,6 +9,7 @@
 #include "ir/sources.h"
 #include "lowering/claim.h"
 #include "lowering/lowering.h"
+#include "lowering/object_cache.h"
 #include "ops/control/registered_kernels.h"
 #include "passes/exact_activations.h"
 #include "passes/expand.h"
@@ -46,15 +47,6 @@ void check_outputs(const Graph& graph) {
       fail("graph '{}': output '{}' is {}, but the state of that name is {}", graph.name(), name, value.type().to_string(),
            state->second->to_string());
   }
-}
-
-void add_counters(Session::State& session, const CompileCounters& more) {
-  const std::scoped_lock lock(session.counting);
-  CompileCounters& all = session.on_device;
-  all.kernels_compiled += more.kernels_compiled;
-  all.kernels_from_disk += more.kernels_from_disk;
-  all.kernels_shared += more.kernels_shared;
-  if (!more.cache_error.empty()) all.cache_error = more.cache_error;
 }
 
 /// The nodes that claims keep in a graph, found once for it.
@@ -186,19 +178,20 @@ std::shared_ptr<Executable::State> take_whole(const std::shared_ptr<Session::Sta
 
 }  // namespace
 
-std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& program, const cpu::KernelObjects& given) {
+std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& program, const KernelObjects& given) {
   const std::vector<GeneratedKernel*> kernels = program.kernels();
   std::vector<KernelText> texts;
   for (const GeneratedKernel* kernel : kernels) texts.push_back(kernel->text);
-  if (session.storage.on_host()) {
-    const auto functions = session.jit.load(texts, session.pool, given);
+  if (session.code) {
+    const auto functions = session.code->load(texts, given);
     for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->function = functions[i];
     return nullptr;
   }
   std::shared_ptr<DeviceKernels> on_device =
       session.storage.device().load(texts, session.options.cache_folder.value_or(default_cache_folder()));
   for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i]->number = i;
-  add_counters(session, on_device->counters);
+  const std::scoped_lock lock(session.counting);
+  add(session.on_device, on_device->counters);
   return on_device;
 }
 

@@ -87,7 +87,7 @@ class StepOrder {
   std::vector<std::vector<bool>> before_;  // by step: those that it comes after
 };
 
-void add_step(DeviceList& list, const cpu::Step& step, const std::vector<int>& after, std::vector<int>& last) {
+void add_step(DeviceList& list, const LaunchStep& step, const std::vector<int>& after, std::vector<int>& last) {
   for (std::size_t k = 0; k < step.kernels.size(); ++k) {
     DeviceList::Kernel kernel{&step.kernels[k], step.launch->kernels[k].number, {}};
     if (k > 0) kernel.after.push_back(static_cast<int>(list.kernels.size()) - 1);
@@ -104,7 +104,7 @@ std::vector<std::vector<int>> step_order(const ProgramSlots& slots, const std::v
   return StepOrder(slots, state_of_output).find();
 }
 
-std::vector<DeviceList> device_lists(std::span<const cpu::Step> steps, const std::vector<bool>& prepared,
+std::vector<DeviceList> device_lists(std::span<const LaunchStep> steps, const std::vector<bool>& prepared,
                                      const std::vector<std::vector<int>>& order) {
   std::vector<DeviceList> lists;
   std::vector<int> last(steps.size(), -1);  // by step: its last kernel in the list

@@ -7,10 +7,6 @@
 
 namespace rlx {
 
-namespace cpu {
-struct Step;
-}
-
 /// Steps that stand side by side in a program, all of generated kernels, which a device gets as one list.
 struct DeviceList {
   struct Kernel {
@@ -28,7 +24,7 @@ struct DeviceList {
 std::vector<std::vector<int>> step_order(const ProgramSlots& slots, const std::vector<std::size_t>& state_of_output);
 
 /// The lists of a program, in order. `prepared`: the steps that are no part of a run.
-std::vector<DeviceList> device_lists(std::span<const cpu::Step> steps, const std::vector<bool>& prepared,
+std::vector<DeviceList> device_lists(std::span<const LaunchStep> steps, const std::vector<bool>& prepared,
                                      const std::vector<std::vector<int>>& order);
 
 }  // namespace rlx

@@ -1,4 +1,6 @@
-// A run on a device with memory of its own: kernels are put behind each other there; what no kernel computes is the host's.
+// A run on a device with memory of its own: kernels are put behind each other there; what no kernel computes is the host's, on any device.
+#include "ir/array_type.h"
+#include "ir/reference.h"
 #include "ops/control/control.h"
 #include "runtime/run.h"
 
@@ -29,37 +31,51 @@ void Run::launch_list(const DeviceList& list) {
   state_.kernels->launch_list(&list, launches, run_.symbols);
 }
 
-void Run::run_on_device(const cpu::Step& step) {
-  switch (step.launch->kind) {
-    case Launch::Kind::kernel:
-      for (std::size_t i = 0; i < step.kernels.size(); ++i) run_kernel(step.kernels[i], step.launch->kernels[i].number);
-      break;
-    case Launch::Kind::host: run_on_host(step); break;
-    case Launch::Kind::control: run_control(step); break;
-    case Launch::Kind::claim: fail_internal("run: {} is computed by code of the host", step.launch->name);
-  }
+void Run::run_on_device(const LaunchStep& step) {
+  if (step.launch->kind == Launch::Kind::claim) fail_internal("run: {} is computed by code of the host", step.launch->name);
+  if (step.launch->kind != Launch::Kind::kernel) return run_other(step);
+  for (std::size_t i = 0; i < step.kernels.size(); ++i)
+    if (const std::int64_t positions = step.kernels[i].positions(run_.sizes.data()); positions > 0)
+      state_.kernels->launch(step.launch->kernels[i].number, step.kernels[i].places<std::byte*>(run_.memory), run_.symbols, positions);
 }
 
-void Run::run_kernel(const KernelStep& step, std::size_t number) {
-  if (const std::int64_t positions = step.positions(run_.sizes.data()); positions > 0)
-    state_.kernels->launch(number, step.places<std::byte*>(run_.memory), run_.symbols, positions);
+void Run::run_other(const LaunchStep& step) {
+  if (step.launch->kind == Launch::Kind::control) run_control(step);
+  else run_on_host(step);
+}
+
+std::vector<Array> Run::operands_of(const LaunchStep& step) const {
+  std::vector<Array> operands;
+  for (std::size_t i = 0; i < step.operands.size(); ++i) {
+    const Type type = bind_sizes(state_.program.graph.type(step.launch->reads[i]), run_.bindings);
+    const auto bytes = static_cast<std::size_t>(bytes_for(type.dtype, type.size().value())),
+               at = static_cast<std::size_t>(step.operands[i]);
+    operands.emplace_back(type.dtype, static_shape(type), std::span<const std::byte>(run_.memory[at], bytes), owners_[at]);
+  }
+  return operands;
+}
+
+std::vector<std::byte*> Run::result_places(const LaunchStep& step) const {
+  std::vector<std::byte*> places;
+  for (int slot : step.results) places.push_back(run_.memory[static_cast<std::size_t>(slot)]);
+  return places;
 }
 
 /// What the CPU's own code computes: the operands go there, and the results come back, but for what only the CPU's code reads.
-void Run::run_on_host(const cpu::Step& step) {
-  std::vector<Array> operands = cpu::operands_of(step, run_), results;
+void Run::run_on_host(const LaunchStep& step) {
+  std::vector<Array> operands = operands_of(step), results;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const auto known = on_host_.find(step.launch->reads[i]);
     operands[i] = known == on_host_.end() ? storage_.take(operands[i]) : known->second;
   }
-  if (const auto compiled = state_.on_the_host.find(&step); compiled != state_.on_the_host.end()) {
+  if (const auto compiled = state_.on_the_host.find(step.launch); compiled != state_.on_the_host.end()) {
     std::map<std::string, Feed> fed;
     for (std::size_t i = 0; i < operands.size(); ++i) fed.emplace(std::to_string(i), operands[i]);
     for (auto& [name, result] : compiled->second.run(fed)) results.push_back(result);
   } else {
     results = evaluate_node(state_.program.graph, step.launch->node.node, run_.bindings, operands, {});
   }
-  const std::vector<std::byte*> places = cpu::result_places(step, run_);
+  const std::vector<std::byte*> places = result_places(step);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto stays = state_.of_host.find(step.launch->writes[i]);
     if (stays != state_.of_host.end()) on_host_[stays->first] = results[i];
@@ -68,11 +84,11 @@ void Run::run_on_host(const cpu::Step& step) {
 }
 
 /// Regions run on the device. Of cond and while only the predicate comes to the host.
-void Run::run_control(const cpu::Step& step) {
+void Run::run_control(const LaunchStep& step) {
   const Graph& graph = state_.program.graph;
   const Node& node = graph.node(step.launch->node.node);
-  std::vector<Array> operands = cpu::operands_of(step, run_);
-  const std::vector<std::byte*> places = cpu::result_places(step, run_);
+  std::vector<Array> operands = operands_of(step);
+  const std::vector<std::byte*> places = result_places(step);
   if (run_loop(node, operands, places)) return;
   const bool is_cond = node.op == &Op<Cond>::def(), is_while = node.op == &Op<While>::def();
   const Region condition = is_while ? Op<While>::from(node.attrs).condition : nullptr;

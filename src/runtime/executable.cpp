@@ -40,10 +40,8 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
   plan = plan_memory(memory, most_bytes);
   arenas = std::make_unique<ArenaPool>(plan.bytes);
   if (session->storage.on_host()) plans_.emplace_back(Bindings(), std::make_shared<MemoryPlan>(plan));
-  auto slot = [this](ValueId v) { return slot_of(v); };
-  steps = cpu::make_steps(program, sizes, slot, cpu::level_of(session->target));
   find_prepared();
-  find_next_products();
+  if (session->code) host_program = session->code->steps(program, sizes, [this](ValueId v) { return slot_of(v); }, is_prepared);
   for (const auto& [region, part] : program.regions)
     regions[region] = std::make_unique<State>(session, *region, *part, kernels, on_host, true);
   if (!session->storage.on_host()) prepare_device(on_host);
@@ -51,13 +49,13 @@ Executable::State::State(std::shared_ptr<Session::State> shared, const Graph& gr
 
 void Executable::State::prepare_device(const HostPrograms& on_host) {
   of_host = values_of_host(program, is_prepared);
-  for (const cpu::Step& step : steps)
-    if (step.launch->kind == Launch::Kind::host) {
-      const std::optional<Graph> graph = graph_of_node(program.graph, step.launch->node.node);
-      if (!graph) continue;
-      const auto known = on_host.empty() ? on_host.end() : on_host.find(to_text(*graph));
-      on_the_host.emplace(&step, known == on_host.end() ? session->host->compile(*graph) : known->second);
-    }
+  for (const Launch& launch : program.launches) {
+    steps.push_back(prepare_launch(launch, sizes, [this](ValueId v) { return slot_of(v); }));
+    const std::optional<Graph> graph = launch.kind == Launch::Kind::host ? graph_of_node(program.graph, launch.node.node) : std::nullopt;
+    if (!graph) continue;
+    const auto known = on_host.empty() ? on_host.end() : on_host.find(to_text(*graph));
+    on_the_host.emplace(&launch, known == on_host.end() ? session->host->compile(*graph) : known->second);
+  }
   for (const Slot& slot : memory.slots)
     if (slot.place == Slot::Place::constant) {
       const auto node = static_cast<std::int32_t>(slot.index);
@@ -155,32 +153,13 @@ void Executable::State::find_prepared() {
   for (std::size_t slot = 0; slot < memory.slots.size(); ++slot)
     if (const Slot& at = memory.slots[slot]; at.place == Slot::Place::prepared)
       prepared.values.push_back({static_cast<int>(slot), at.type, {}, false});
-  for (std::size_t step = 0; step < steps.size(); ++step) {
+  for (std::size_t step = 0; step < is_prepared.size(); ++step) {
     if (is_prepared[step]) add_prepared(step);
     else
       for (const Argument& argument : memory.arguments[step]) note_read(argument.slot);
   }
   for (int slot : memory.outputs) note_read(slot);
   parameters = std::make_shared<BoundParameters>(std::vector<Array>(source.inputs().size()), Prepared(prepared));
-}
-
-void Executable::State::find_next_products() {
-  std::vector<std::size_t> products;
-  for (std::size_t step = 0; step < steps.size(); ++step)
-    if (!is_prepared[step] && steps[step].weights >= 0) products.push_back(step);
-  next_product.assign(steps.size(), products.empty() ? 0 : products.front());
-  std::size_t loop = 0, end = 0;  // of the steps of the last loop
-  for (const std::size_t product : products) {
-    if (product < end) continue;
-    for (std::size_t step = loop; end > 0 && step < product; ++step) next_product[step] = product;
-    loop = product, end = loop + steps[loop].joined;
-  }
-  experts_known.assign(steps.size(), 0);
-  for (std::size_t step = 0; step < steps.size(); ++step)
-    if (steps[step].experts >= 0)
-      for (std::size_t before = step; before-- > 0 && experts_known[step] == 0;)
-        for (ValueId written : program.launches[before].writes)
-          if (slot_of(written) == steps[step].experts) experts_known[step] = before + 1;
 }
 
 /// The inputs that what is the same in every run is computed from.

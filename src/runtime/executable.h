@@ -2,8 +2,6 @@
 #include <atomic>
 
 #include "backends/backend.h"
-#include "backends/cpu/execution/execute.h"
-#include "backends/cpu/jit.h"
 #include "lowering/slots.h"
 #include "passes/index_checks.h"
 #include "passes/precision.h"
@@ -24,15 +22,11 @@ struct Session::State {
   const TargetDevice target;
   Storage storage;
   std::optional<Session> host;  // of a device with memory of its own: what computes that which no kernel does
-  ThreadPool pool;
-  cpu::Jit jit;
+  const int threads;
+  std::unique_ptr<HostCode> code;  // null: of a device with memory of its own, or one that takes whole graphs
   SharedValues shared;
-  std::unique_ptr<cpu::TunedChoices> tuned;  // null: not asked for
   mutable std::mutex counting;
   CompileCounters on_device;  // of the kernels of a device with memory of its own
-
-  /// Of the CPU: the word for its instruction sets; of other devices none.
-  std::string cpu_level() const;
 
   /// Of a session on Device::automatic: the one that computes. The first graph chooses its device.
   const Session& chosen_for(const Graph& graph);
@@ -72,18 +66,16 @@ struct Executable::State {
   std::vector<PrecisionChoice> precision;  // of its products
   std::optional<CompiledIndexChecks> index_checks;
   ProgramSlots memory;
-  std::vector<std::size_t> state_of_output;  // by output: the state of that name; as many as there are inputs: none
-  SizeTable sizes;                           // of its steps
-  std::vector<cpu::Step> steps;
-  std::shared_ptr<DeviceKernels> kernels;              // of a device with memory of its own, for all regions
-  std::map<const cpu::Step*, Executable> on_the_host;  // the same: nodes that no kernel computes
-  std::map<ValueId, bool> of_host;                     // the same; see values_of_host
-  std::map<std::int32_t, Array> constants;             // the same, by node
-  std::vector<DeviceList> lists;                       // the same
-  std::vector<bool> is_prepared;                       // by step
-  // By step: the product with weights that begins the next loop of such, behind the last one the first.
-  std::vector<std::size_t> next_product;
-  std::vector<std::size_t> experts_known;  // by step: before which step it is known which matrices a product reads
+  std::vector<std::size_t> state_of_output;         // by output: the state of that name; as many as there are inputs: none
+  SizeTable sizes;                                  // of its steps
+  std::unique_ptr<HostProgram> host_program;        // of a device without memory of its own
+  std::vector<LaunchStep> steps;                    // of one with it
+  std::shared_ptr<DeviceKernels> kernels;           // the same, for all regions
+  std::map<const Launch*, Executable> on_the_host;  // the same: nodes that no kernel computes
+  std::map<ValueId, bool> of_host;                  // the same; see values_of_host
+  std::map<std::int32_t, Array> constants;          // the same, by node
+  std::vector<DeviceList> lists;                    // the same
+  std::vector<bool> is_prepared;                    // by launch
   PreparedPart prepared;
   MemoryPlan plan;  // at the bounds of the symbols
   std::unique_ptr<ArenaPool> arenas;
@@ -119,12 +111,10 @@ struct Executable::State {
   std::size_t input_index(std::string_view name) const;
 
  private:
-  /// Fills `on_the_host`, `constants` and `lists`.
+  /// Fills `steps`, `on_the_host`, `constants` and `lists`.
   void prepare_device(const HostPrograms& on_host);
   /// Fills `prepared`.
   void find_prepared();
-  /// Fills `next_product` and `experts_known`.
-  void find_next_products();
   void add_prepared(std::size_t step);
   std::vector<std::pair<Bindings, std::shared_ptr<const MemoryPlan>>> plans_;  // the last few
   std::set<std::size_t> inputs_of(const Slot& slot) const;
@@ -144,8 +134,8 @@ LoweredGraph lower_graph(const Graph& graph, const SessionOptions& options, cons
 /// The same for a device. Throws Error also where it needs the host, and the options forbid that.
 LoweredGraph lower_for(const Graph& graph, const SessionOptions& options, const Device& device, const TargetDevice& target);
 
-/// Gives the kernels of a program their code: in their functions, or as what a device has loaded. `given`: see Jit::load.
-std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& program, const cpu::KernelObjects& given = {});
+/// Gives the kernels of a program their code: in their functions, or as what a device has loaded. `given`: see HostCode::load.
+std::shared_ptr<DeviceKernels> load_kernels(Session::State& session, Program& program, const KernelObjects& given = {});
 
 /// See LaunchReport.
 std::string arithmetic_of(const Graph& graph, const Launch& launch);

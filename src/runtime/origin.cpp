@@ -45,16 +45,16 @@ Origin Origins::computed(int slot, std::size_t value) {
   const auto& launches = state_.prepared.launches;
   const auto launch = std::ranges::find_if(launches, [&](const PreparedLaunch& l) { return std::ranges::count(l.writes, value) > 0; });
   if (launch == launches.end()) return {};
-  const cpu::Step& step = state_.steps[launch->step];
+  const Launch& computing = state_.program.launches[launch->step];
   Origin origin{state_.prepared.values[value].type.to_string() + " ", {}};  // one kernel may compute any number of elements
-  if (step.launch->packed) {
-    origin.name += packing_text(*step.launch);
-    if (!add_read(origin, state_.slot_of(step.launch->reads[0]))) return {};
-  } else if (step.launch->kind != Launch::Kind::kernel) {
+  if (computing.packed) {
+    origin.name += packing_text(computing);
+    if (!add_read(origin, state_.slot_of(computing.reads[0]))) return {};
+  } else if (computing.kind != Launch::Kind::kernel) {
     return {};
   }
-  for (std::size_t i = 0; i < step.kernels.size(); ++i)
-    if (!add(origin, step.kernels[i], step.launch->kernels[i], slot)) return {};
+  for (const GeneratedKernel& kernel : computing.kernels)
+    if (!add(origin, kernel, slot)) return {};
   const auto [low, high] = content_hash(std::as_bytes(std::span(origin.name)));  // as what is computed from it has its name in turn
   origin.name = fmt::format("{:016x}{:016x}", low, high);
   return origin;
@@ -71,12 +71,14 @@ bool Origins::add_read(Origin& origin, int slot) {
 }
 
 /// What a kernel that writes to `slot` is, and from where on in which values it counts. False where nobody can tell.
-bool Origins::add(Origin& origin, const KernelStep& step, const GeneratedKernel& kernel, int slot) {
+bool Origins::add(Origin& origin, const GeneratedKernel& kernel, int slot) {
   origin.name += kernel.text.name;
-  for (std::size_t i = 0; i < step.buffers.size(); ++i) {
+  for (std::size_t i = 0; i < kernel.kernel.buffers.size(); ++i) {
+    const KernelBuffer& buffer = kernel.kernel.buffers[i];
+    const int its = state_.slot_of(buffer.value);
     origin.name += fmt::format("|{}:", kernel.first[i]);
-    if (kernel.kernel.buffers[i].written) origin.name += step.buffers[i] == slot ? "this" : "other";
-    else if (!add_read(origin, step.buffers[i])) return false;
+    if (buffer.written) origin.name += its == slot ? "this" : "other";
+    else if (!add_read(origin, its)) return false;
   }
   return true;
 }

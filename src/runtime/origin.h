@@ -30,7 +30,7 @@ class Origins {
   Origin found(int slot);
   Origin computed(int slot, std::size_t value);
   bool add_read(Origin& origin, int slot);
-  bool add(Origin& origin, const KernelStep& step, const GeneratedKernel& kernel, int slot);
+  bool add(Origin& origin, const GeneratedKernel& kernel, int slot);
 
   const Executable::State& state_;
   const std::vector<Array> inputs_;

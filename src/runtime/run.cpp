@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "backends/cpu/machine/denormals.h"
 #include "base/files/mapped_file.h"
 #include "base/progress.h"
 #include "ir/array_type.h"
@@ -20,16 +19,13 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
       inputs_(std::move(inputs)),
       weights_(std::move(weights)) {
   run_.program = &state_.program;
-  run_.pool = &state_.session->pool;
-  run_.level = cpu::level_of(state_.session->target);
+  run_.target = &state_.session->target;
+  if (state_.session->code) run_.pool = &state_.session->code->pool;
   run_.bindings = std::move(bindings);
   for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
   run_.sizes = state_.sizes.values(run_.symbols);
-  run_.run_region = [this](const Region& region, std::span<const Array> operands) { return run_region(region, operands); };
-  run_.run_loop = [this](const Node& node, std::span<const Array> operands, std::span<std::byte* const> results) {
-    return run_loop(node, operands, results);
-  };
-  run_.tuned = state_.session->tuned.get();
+  run_.inner = !parameters_;
+  run_.run_other = [this](const LaunchStep& step) { run_other(step); };
   plan_ = state_.plan_at(run_.bindings);
   if (storage_.on_host()) arena_ = state_.arenas->borrow();
   else
@@ -70,7 +66,7 @@ const std::byte* Run::in_arena(std::int64_t offset) const {
 }
 
 void Run::place_slots() {
-  run_.weights.resize(state_.memory.slots.size());
+  owners_.resize(state_.memory.slots.size());
   run_.memory.reserve(state_.memory.slots.size());
   for (const Slot& slot : state_.memory.slots) {
     const std::byte* bytes = nullptr;
@@ -97,7 +93,7 @@ void Run::place_slots() {
 /// Regions know their weights by what owns the bytes; nobody else asks.
 void Run::keep_owner(std::size_t slot, const Array& weights) {
   if (state_.regions.empty() || !weights.owner()) return;
-  run_.weights[slot] = weights.owner();
+  owners_[slot] = weights.owner();
   weight_owners_.insert(weights.owner().get());
 }
 
@@ -158,9 +154,8 @@ void Run::compute(Prepared& known, const PreparedLaunch& launch) {
     known.arrays[value] = std::make_shared<Array>(storage_.make_lasting(state_.prepared.values[value].type));
     memory_of(value) = address(*known.arrays[value]);
   }
-  const cpu::Step& step = state_.steps[launch.step];
-  run_launch(step);
-  for (ValueId v : step.launch->reads)  // or a file's weights would be in memory twice
+  run_launch(launch.step);
+  for (ValueId v : state_.program.launches[launch.step].reads)  // or a file's weights would be in memory twice
     if (const Slot& slot = state_.memory.at(state_.slot_of(v)); slot.place != Slot::Place::prepared && storage_.on_host())
       release_mapped_pages(weights_in(slot).bytes());
   for (const std::size_t value : launch.writes)
@@ -205,61 +200,33 @@ void Run::place_prepared() {
 }
 
 void Run::execute() {
-  const cpu::FlushDenormals flush;
   prepare();
-  if (!storage_.on_host()) return execute_on_device();
-  const std::span<const cpu::Step> steps(state_.steps);
-  auto ahead = steps.size();
-  for (std::size_t i = 0; i < steps.size();) {
-    if (state_.is_prepared[i]) {
-      ++i;
-      continue;
-    }
-    if (const std::size_t next = state_.next_product[i]; ahead != next || i == state_.experts_known[next]) {
-      ahead = next;
-      read_ahead(next, i >= state_.experts_known[next]);
-    }
-    i += cpu::execute_joined(steps.subspan(i), run_);
-  }
+  if (state_.host_program) state_.host_program->run(run_);
+  else execute_on_device();
 }
 
-void Run::run_launch(const cpu::Step& step) {
-  if (storage_.on_host()) cpu::execute(step, run_);
-  else run_on_device(step);
+void Run::run_launch(std::size_t launch) {
+  if (state_.host_program) state_.host_program->run_launch(launch, run_);
+  else run_on_device(state_.steps[launch]);
 }
 
-/// Tells the pool what the loop of products from this one on will read; nothing where that is not known yet.
-void Run::read_ahead(std::size_t product, bool knows_experts) {
-  ahead_.clear();
-  const std::size_t end = product + state_.steps[product].joined;
-  for (; knows_experts && parameters_ && product < end; ++product) {
-    const cpu::Step& step = state_.steps[product];
-    if (step.weights < 0 || step.work->add_weights_ahead(step, run_, ahead_)) continue;
-    ahead_.push_back(prepared_->arrays[state_.memory.at(step.weights).index]->bytes());
-  }
-  run_.pool->read_ahead(ahead_);
-}
-
-double Run::seconds_of(const cpu::Step& step) {
-  if (!storage_.on_host()) return storage_.device().seconds([&] { run_on_device(step); });
+double Run::seconds_of(std::size_t launch) {
+  if (!storage_.on_host()) return storage_.device().seconds([&] { run_launch(launch); });
   const auto begin = std::chrono::steady_clock::now();
-  run_launch(step);
+  run_launch(launch);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void Run::time(int repeats, std::vector<LaunchReport>& reports) {
-  const cpu::FlushDenormals flush;
   prepare();
   for (int r = 0; r < repeats; ++r)
-    for (std::size_t i = 0; i < state_.steps.size(); ++i) {
+    for (std::size_t i = 0; i < state_.is_prepared.size(); ++i) {
       if (state_.is_prepared[i]) continue;
-      run_.scratch_bytes = &reports[i].scratch_bytes;
-      run_.blocks = &reports[i].blocks;
-      const double seconds = seconds_of(state_.steps[i]);
+      run_.report = &reports[i];
+      const double seconds = seconds_of(i);
       if (r == 0 || seconds < reports[i].seconds) reports[i].seconds = seconds;
     }
-  run_.scratch_bytes = nullptr;
-  run_.blocks = nullptr;
+  run_.report = nullptr;
 }
 
 /// Outputs that are not computed where they are wanted.

@@ -41,14 +41,16 @@ class Run {
   void pack_of_region();
   void pack_weights(Prepared& known, const PreparedLaunch& launch, const Array& weights);
   std::byte*& memory_of(std::size_t prepared_value);
-  void run_launch(const cpu::Step& step);
-  double seconds_of(const cpu::Step& step);
-  void run_on_device(const cpu::Step& step);
-  void run_kernel(const KernelStep& step, std::size_t number);
+  void run_launch(std::size_t launch);
+  double seconds_of(std::size_t launch);
+  void run_on_device(const LaunchStep& step);
+  void run_other(const LaunchStep& step);
   void execute_on_device();
   void launch_list(const DeviceList& list);
-  void run_on_host(const cpu::Step& step);
-  void run_control(const cpu::Step& step);
+  void run_on_host(const LaunchStep& step);
+  void run_control(const LaunchStep& step);
+  std::vector<Array> operands_of(const LaunchStep& step) const;
+  std::vector<std::byte*> result_places(const LaunchStep& step) const;
   void place_prepared();
   std::vector<Array> run_region(const Region& region, std::span<const Array> operands);
   void run_step(const Scan& op, std::int64_t n, std::int64_t length, std::span<const Array> inputs, std::span<std::byte* const> other,
@@ -57,7 +59,6 @@ class Run {
   std::vector<bool> weights_among(std::span<const Array> operands) const;
   void write_output(std::size_t output, std::byte* bytes);
   void copy_outputs();
-  void read_ahead(std::size_t product, bool knows_experts);
   Origins& origins();
   const Array& weights_in(const Slot& slot) const;
 
@@ -75,9 +76,9 @@ class Run {
   std::vector<bool> stays_in_loop_;      // by input; empty: it is no step of a loop
   std::set<const void*> weight_owners_;  // what regions know their weights by; of none where there are no regions
   std::optional<Origins> origins_;       // made where they are asked for
-  cpu::RunState run_;
-  std::vector<std::span<const std::byte>> ahead_;  // of a read_ahead
-  std::map<ValueId, Array> on_host_;               // what the host computed for nodes of its own; see values_of_host
+  RunState run_;
+  std::vector<std::shared_ptr<const void>> owners_;  // by slot: of bytes that stay as they are from run to run
+  std::map<ValueId, Array> on_host_;                 // what the host computed for nodes of its own; see values_of_host
 };
 
 }  // namespace rlx

@@ -1,7 +1,5 @@
 #include "rlx/session.h"
 
-#include "backends/cpu/backend.h"
-#include "backends/cpu/machine/denormals.h"
 #include "base/cpu_count.h"
 #include "base/names.h"
 #include "runtime/executable.h"
@@ -29,16 +27,9 @@ Session::State::State(const Device& on, SessionOptions given)
       options(std::move(given)),
       target(device.backend().target(options)),
       storage(device.backend(), options.host),
-      pool(options.threads > 0 ? options.threads : granted_cpus(), cpu::flush_denormals),
-      jit(target, options.cache_folder.value_or(default_cache_folder())) {
+      threads(options.threads > 0 ? options.threads : granted_cpus()),
+      code(device.backend().host_code(target, options, threads)) {
   if (!storage.on_host()) host.emplace(Device::cpu(), SessionOptions{.threads = options.threads, .cache_folder = options.cache_folder});
-  if (options.tune && storage.on_host())
-    tuned = std::make_unique<cpu::TunedChoices>(options.cache_folder.value_or(default_cache_folder()),
-                                                cpu::tuning_machine(cpu::level_of(target), pool.size()));
-}
-
-std::string Session::State::cpu_level() const {
-  return storage.on_host() ? std::string(cpu::to_string(cpu::level_of(target))) : std::string();
 }
 
 Session::Session(Device device, SessionOptions options) : state_(std::make_shared<State>(device, std::move(options))) {}
@@ -52,19 +43,15 @@ std::vector<DeviceEstimate> Session::estimates() const {
   return state_->chosen_already() ? state_->estimates : std::vector<DeviceEstimate>();
 }
 
-int Session::threads() const { return state_->pool.size(); }
+int Session::threads() const { return state_->threads; }
 Precision Session::precision() const { return state_->options.precision; }
 bool Session::rounds_activations() const { return state_->options.round_activations; }
 
 CompileCounters Session::counters() const {
   if (const Session* const chosen = state_->chosen_already()) return chosen->counters();
-  const cpu::JitCounters c = state_->jit.counters();
-  const auto tuned = state_->tuned ? state_->tuned->counters() : cpu::TunedChoices::Counters{};
-  if (!state_->storage.on_host()) {
-    const std::scoped_lock lock(state_->counting);
-    return state_->on_device;
-  }
-  return {c.compiled, c.from_disk, c.shared, tuned.timed, tuned.from_disk, c.cache_error.empty() ? tuned.error : c.cache_error};
+  if (state_->code) return state_->code->counters();
+  const std::scoped_lock lock(state_->counting);
+  return state_->on_device;
 }
 
 const Array& Outputs::at(std::string_view name) const& {

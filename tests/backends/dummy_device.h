@@ -3,7 +3,6 @@
 
 #include "backends/backend.h"
 #include "backends/cpu/backend.h"
-#include "backends/cpu/jit.h"
 #include "lowering/kernels_only/kernel_claims.h"
 
 namespace rlx::test {
@@ -11,7 +10,7 @@ namespace rlx::test {
 /// The CPU as a device with memory of its own: the addresses that it gives are none of the process, so that who follows one is stopped.
 class DummyMemory final : public DeviceMemory {
  public:
-  explicit DummyMemory(TargetDevice target) : target_(std::move(target)), pool_(2), jit_(target_, "") {}
+  explicit DummyMemory(const TargetDevice& target) : jit_(cpu::backend().host_code(target, {.cache_folder = ""}, 2)) {}
 
   std::shared_ptr<std::byte> allocate(std::int64_t bytes) override {
     constexpr std::byte unset{0xa5};
@@ -34,7 +33,7 @@ class DummyMemory final : public DeviceMemory {
   }
   void clear(std::byte* to, std::int64_t bytes) override { std::memset(real(to), 0, static_cast<std::size_t>(bytes)); }
   std::unique_ptr<DeviceKernels> load(std::span<const KernelText> texts, const std::filesystem::path& /*cache*/) override {
-    return std::make_unique<Kernels>(jit_.load(texts, pool_));
+    return std::make_unique<Kernels>(jit_->load(texts, {}));
   }
   void finish() override {}
 
@@ -60,9 +59,7 @@ class DummyMemory final : public DeviceMemory {
     std::vector<KernelFunction> functions;
   };
 
-  TargetDevice target_;
-  ThreadPool pool_;
-  cpu::Jit jit_;
+  std::unique_ptr<HostCode> jit_;
 };
 
 struct DummyBackend final : Backend {

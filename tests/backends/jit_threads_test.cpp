@@ -8,8 +8,6 @@
 #include <thread>
 
 #include "backends/cpu/backend.h"
-#include "backends/cpu/jit.h"
-#include "base/thread_pool.h"
 #include "lowering/lowering.h"
 #include "rlx/error.h"
 #include "rlx/ops.h"
@@ -38,30 +36,28 @@ std::vector<KernelText> kernel_texts(int count) {
 TEST(Jit, KernelsAreCompiledByAllThreads) {
   const std::vector<KernelText> texts = kernel_texts(40);
   ASSERT_EQ(texts.size(), 40u);
-  ThreadPool pool(2);
-  cpu::Jit jit(cpu::target_of(), "");
+  const auto jit = cpu::backend().host_code(cpu::target_of(), {.cache_folder = ""}, 2);
   const double mine = cpu_seconds(CLOCK_THREAD_CPUTIME_ID), all = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
-  EXPECT_EQ(jit.load(texts, pool).size(), texts.size());
+  EXPECT_EQ(jit->load(texts, {}).size(), texts.size());
   const double own = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - mine, both = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - all;
-  EXPECT_EQ(jit.counters().compiled, 40);
+  EXPECT_EQ(jit->counters().kernels_compiled, 40);
   EXPECT_GT(std::min(own, both - own), 0.1 * both) << "of seconds, however late a busy machine starts the second thread";
 }
 
 // A loop took as long as all of the compiling when that was a loop of the pool.
 TEST(Jit, LoopsOfThePoolDoNotWaitForIt) {
   const std::vector<KernelText> texts = kernel_texts(40);
-  ThreadPool pool(2);
-  cpu::Jit jit(cpu::target_of(), "");
+  const auto jit = cpu::backend().host_code(cpu::target_of(), {.cache_folder = ""}, 2);
   std::atomic<bool> compiles = true;
   std::thread other([&] {
-    jit.load(texts, pool);
+    jit->load(texts, {});
     compiles = false;
   });
   bool between = false;  // a loop began behind the first kernel and ended before the last
   while (compiles) {
-    const bool begun = jit.counters().compiled > 0;
-    pool.parallel_for(2, 1, [](std::int64_t, std::int64_t, int) {});
-    between |= begun && jit.counters().compiled < std::ssize(texts);
+    const bool begun = jit->counters().kernels_compiled > 0;
+    jit->pool.parallel_for(2, 1, [](std::int64_t, std::int64_t, int) {});
+    between |= begun && jit->counters().kernels_compiled < std::ssize(texts);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   other.join();
@@ -69,11 +65,10 @@ TEST(Jit, LoopsOfThePoolDoNotWaitForIt) {
 }
 
 TEST(Jit, WhatCannotBeCompiledIsAnErrorOfTheCaller) {
-  ThreadPool pool(2);
-  cpu::Jit jit(cpu::target_of(), "");
+  const auto jit = cpu::backend().host_code(cpu::target_of(), {.cache_folder = ""}, 2);
   std::vector<KernelText> texts = kernel_texts(4);
   texts[2].text = "no kernel";
-  EXPECT_THROW(jit.load(texts, pool), InternalError);
+  EXPECT_THROW(jit->load(texts, {}), InternalError);
 }
 
 }  // namespace

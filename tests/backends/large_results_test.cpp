@@ -9,8 +9,6 @@
 
 #include "backends/cpu/backend.h"
 #include "backends/cpu/compiler.h"
-#include "backends/cpu/jit.h"
-#include "base/thread_pool.h"
 #include "lowering/large_results.h"
 #include "lowering/lowering.h"
 #include "passes/expand.h"
@@ -108,8 +106,7 @@ TEST(LargeResult, OfASizeThatTheRunTellsDoesNotGoPastTheCaches) {
 struct LargeRun {
   explicit LargeRun(const Layer& layer) : rows(rows_of_large(512)), x(f32, {rows, 512}) {
     const KernelText text = text_of(graph_of(layer, rows, 512));
-    ThreadPool pool(1);
-    function = jit.load(std::span(&text, 1), pool)[0];
+    function = jit->load(std::span(&text, 1), {})[0];
     for (std::int64_t i = 0; i < x.size(); ++i)
       x.mutable_values<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i % 977) / 97 - 5;
   }
@@ -120,7 +117,7 @@ struct LargeRun {
 
   std::int64_t rows;
   Array x;
-  cpu::Jit jit{cpu::target_of(), {}};
+  std::unique_ptr<HostCode> jit = cpu::backend().host_code(cpu::target_of(), {.cache_folder = ""}, 1);
   KernelFunction function = nullptr;
 };
 

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "backends/cpu/backend.h"
 #include "backends/cpu/compiler.h"
-#include "backends/cpu/jit.h"
 #include "formats/temporary_folder.h"
 
 namespace rlx::cpu {
@@ -99,10 +99,9 @@ define void @kernel(ptr %buffers, ptr %sizes, i64 %begin, i64 %end) nounwind {
   ret void
 })";
   EXPECT_THROW(linked(compiled(counts)), Error);
-  Jit jit(target_of(CpuLevel::portable), "");
-  ThreadPool pool(1);
+  const auto jit = backend().host_code(target_of(CpuLevel::portable), {.cache_folder = ""}, 1);
   const KernelText kernel{"kernel", std::string(counts)};
-  const KernelFunction function = jit.load(std::span(&kernel, 1), pool)[0];
+  const KernelFunction function = jit->load(std::span(&kernel, 1), {})[0];
   std::int64_t seen = 0;
   void* const buffer = &seen;
   function(&buffer, nullptr, 0, 1);

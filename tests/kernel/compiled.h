@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/jit.h"
-#include "base/thread_pool.h"
+#include "backends/cpu/backend.h"
 #include "emit/emit.h"
 #include "rlx/error.h"
 
@@ -42,10 +41,9 @@ inline Kernel pointwise(ScalarOp op, const std::vector<DType>& operands, DType r
 
 /// The kernel by LLVM, at the level of this machine. The function lives as long as the process.
 inline KernelFunction compile_llvm(const Kernel& kernel) {
-  static cpu::Jit jit(cpu::target_of(), {});
-  static ThreadPool pool(1);
+  static const auto jit = cpu::backend().host_code(cpu::target_of(), {.cache_folder = ""}, 1);
   const KernelText text = emit_llvm(kernel);
-  return jit.load(std::span(&text, 1), pool)[0];
+  return jit->load(std::span(&text, 1), {})[0];
 }
 
 /// A shared library made of texts of C, or what else the compiler is told to read, by that of the system; every warning is an error.

@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "backends/cpu/backend.h"
-#include "backends/cpu/execution/execute.h"
-#include "backends/cpu/machine/level_of.h"
 #include "lowering/lowering.h"
 #include "lowering/program_file/parts.h"
 #include "lowering/program_file/program_parts.h"
@@ -75,7 +73,8 @@ std::string refusal(const std::function<void(Launch&)>& alter) {
   return test::error_of([&] {
     const Program read = read_program(reader);
     SizeTable sizes(read.symbols);
-    cpu::make_steps(read, sizes, [](ValueId) { return 0; }, cpu::level_of(cpu::backend().target({})));
+    const auto code = cpu::backend().host_code(cpu::backend().target({}), {}, 1);
+    code->steps(read, sizes, [](ValueId) { return 0; }, std::vector<bool>(read.launches.size()));
   });
 }
 

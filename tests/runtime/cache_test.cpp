@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "backends/cpu/backend.h"
-#include "backends/cpu/jit.h"
 #include "formats/file_size_limit.h"
 #include "formats/temporary_folder.h"
 #include "lowering/lowering.h"
@@ -283,12 +282,11 @@ TEST(Cache, KernelsOfAnotherProcessorAreNotTaken) {
   Program program = lower(expand(graph, [](const Graph&, const Node&) { return false; }), cpu::target_of());
   std::vector<KernelText> texts;
   for (const GeneratedKernel* kernel : program.kernels()) texts.push_back(kernel->text);
-  ThreadPool pool(1);
   for (const auto& [level, compiled] : {std::pair(cpu::cpu_level(), 0), std::pair(cpu::CpuLevel::portable, 2)}) {
-    cpu::Jit jit(cpu::target_of(level), folder.path());
-    jit.load(texts, pool);
-    EXPECT_EQ(jit.counters().compiled, compiled);
-    EXPECT_EQ(jit.counters().from_disk, 2 - compiled);
+    const auto jit = cpu::backend().host_code(cpu::target_of(level), {.cache_folder = folder.path()}, 1);
+    jit->load(texts, {});
+    EXPECT_EQ(jit->counters().kernels_compiled, compiled);
+    EXPECT_EQ(jit->counters().kernels_from_disk, 2 - compiled);
   }
 }
 

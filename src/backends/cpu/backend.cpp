@@ -3,6 +3,7 @@
 #include "backends/cpu/claims.h"
 #include "backends/cpu/compiler.h"
 #include "backends/cpu/gemm/micro_kernels/micro_kernel.h"
+#include "backends/cpu/jit.h"
 #include "backends/cpu/peaks/peaks.h"
 #include "base/cpu_count.h"
 
@@ -36,6 +37,9 @@ struct Cpu : Backend {
   TargetDevice target(const SessionOptions& options) const override {
     return target_of(options.cpu_level.empty() ? cpu_level() : choose_level(cpu_features(), options.cpu_level, "session: cpu_level"),
                      options.claims);
+  }
+  std::unique_ptr<HostCode> host_code(const TargetDevice& target, const SessionOptions& options, int threads) const override {
+    return open_jit(target, options, threads);
   }
 };
 

@@ -36,7 +36,9 @@ struct Entry {
   std::string text() const { return fmt::format("{} ({})", name(), fingerprint); }
 };
 
-Entry entry_of(const Session::State& session) { return {session.target.name, session.cpu_level(), session.target.fingerprint, 0}; }
+Entry entry_of(const Session::State& session) {
+  return {session.target.name, session.code ? session.code->level : std::string(), session.target.fingerprint, 0};
+}
 
 template <class Way>
 void list_entry(Way& way, Of<Way, Entry>& entry) {
@@ -45,8 +47,8 @@ void list_entry(Way& way, Of<Way, Entry>& entry) {
 
 /// What the host computes of a program and its regions, by the text of its graph.
 void collect_host(const Executable::State& state, std::map<std::string, std::shared_ptr<Executable::State>>& into) {
-  for (const auto& [step, executable] : state.on_the_host)
-    into.emplace(to_text(*graph_of_node(state.program.graph, step->launch->node.node)), ProgramFile::Access::state_of(executable));
+  for (const auto& [launch, executable] : state.on_the_host)
+    into.emplace(to_text(*graph_of_node(state.program.graph, launch->node.node)), ProgramFile::Access::state_of(executable));
   for (const auto& [region, inner] : state.regions) collect_host(*inner, into);
 }
 
@@ -67,14 +69,14 @@ std::optional<SessionOptions> options_for(const Entry& entry, const Device& devi
 /// The machine code of each text, once.
 void write_objects(ProgramWriter& way, Executable::State& state) {
   std::map<std::string, const KernelText*> texts;
-  if (state.session->storage.on_host())
+  if (state.session->code)
     for (const GeneratedKernel* kernel : state.program.kernels()) texts.emplace(kernel->text.name, &kernel->text);
   way("objects", std::ssize(texts));
-  for (const auto& [name, text] : texts) way("kernel name", name), way.blob(state.session->jit.object(*text));
+  for (const auto& [name, text] : texts) way("kernel name", name), way.blob(state.session->code->object(*text));
 }
 
-cpu::KernelObjects read_objects(ProgramReader& way) {
-  cpu::KernelObjects objects;
+KernelObjects read_objects(ProgramReader& way) {
+  KernelObjects objects;
   for (std::int64_t left = way.count("objects"); left > 0; --left) {
     std::string name;
     way("kernel name", name);
@@ -148,7 +150,7 @@ void read_checks(ProgramReader& way, const std::shared_ptr<Session::State>& sess
 std::shared_ptr<Executable::State> read_state(ProgramReader& way, const std::shared_ptr<Session::State>& session) {
   Program program = read_program(way);
   if (!session->storage.on_host() && !session->options.host) refuse_host(program, session->device, session->target.caps);
-  const cpu::KernelObjects objects = read_objects(way);
+  const KernelObjects objects = read_objects(way);
   const HostPrograms host = read_host_programs(way, session->options);
   const Graph source = program.graph;
   auto kernels = load_kernels(*session, program, objects);

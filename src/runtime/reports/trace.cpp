@@ -1,5 +1,4 @@
 // A run's timeline: when each launch ran, and what each thread did in its loops.
-#include "backends/cpu/machine/denormals.h"
 #include "runtime/run.h"
 
 namespace rlx {
@@ -13,11 +12,10 @@ double end_of(const std::vector<TraceEvent>& launches) { return launches.empty()
 }  // namespace
 
 std::vector<TraceEvent> Run::trace(int repeats) {
-  const cpu::FlushDenormals flush;
   prepare();
   std::vector<TraceEvent> launches, shares;
   for (int r = 0; r < repeats; ++r) {
-    LoopRecord record(run_.pool->size());
+    LoopRecord record(state_.session->threads);
     const auto start = Clock::now();
     std::vector<TraceEvent> those = trace_launches(record, start);
     if (r > 0 && end_of(those) >= end_of(launches)) continue;
@@ -37,17 +35,12 @@ std::vector<TraceEvent> Run::trace_launches(LoopRecord& record, Clock::time_poin
   const RecordLoops recording(record);
   std::vector<TraceEvent> launches;
   const auto now = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  for (std::size_t i = 0; i < state_.steps.size(); ++i) {
+  for (std::size_t i = 0; i < state_.is_prepared.size(); ++i) {
     if (state_.is_prepared[i]) continue;
     record.part = i;
-    const double begin = now();
-    if (storage_.on_host()) {
-      run_launch(state_.steps[i]);
-      launches.push_back({i, 0, true, begin, now()});
-    } else {  // as long as the device's own clock says, up to when it is known to be done
-      const double taken = seconds_of(state_.steps[i]), end = now();
-      launches.push_back({i, 0, true, std::max(begin, end - taken), end});
-    }
+    const double begin = now(), taken = seconds_of(i), end = now();
+    // As long as a device's own clock says, up to when it is known to be done.
+    launches.push_back({i, 0, true, std::max(begin, end - taken), end});
   }
   return launches;
 }

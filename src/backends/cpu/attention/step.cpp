@@ -5,6 +5,7 @@
 #include "backends/cpu/attention/attention.h"
 #include "backends/cpu/execution/execute.h"
 #include "backends/cpu/gemm/blocking.h"
+#include "backends/cpu/machine/level_of.h"
 
 namespace rlx::cpu {
 namespace {
@@ -204,7 +205,7 @@ template <class T, class K>
 void run_on(const AttentionStep& step, const RunState& run) {
   const Operands operands(step, run);
   AttentionArgs<T, K> args;
-  args.level = run.level;
+  args.level = level_of(*run.target);
   args.batch = operands.items(), args.first_queries = operands.first_queries();
   args.heads = operands.size(step.heads), args.kv_heads = operands.size(step.kv_heads);
   args.queries = operands.size(step.queries), args.keys = operands.size(step.keys);

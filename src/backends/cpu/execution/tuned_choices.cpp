@@ -63,18 +63,18 @@ ProductChoice TunedChoices::find_or_measure(const ProductKey& key, FunctionRef<b
   std::string reason;
   if (const auto stored = choice_from(disk_.find(text, reason)); stored && is_possible(*stored)) {
     const std::scoped_lock lock(mutex_);
-    ++counters_.from_disk;
+    ++counters_.products_from_disk;
     return *stored;
   }
   const ProductChoice choice = measure();
   disk_.store(text, bytes_of(choice), reason);
   const std::scoped_lock lock(mutex_);
-  ++counters_.timed;
-  if (!reason.empty()) counters_.error = reason;
+  ++counters_.products_timed;
+  if (!reason.empty()) counters_.cache_error = reason;
   return choice;
 }
 
-TunedChoices::Counters TunedChoices::counters() const {
+CompileCounters TunedChoices::counters() const {
   const std::scoped_lock lock(mutex_);
   return counters_;
 }

@@ -10,6 +10,7 @@
 #include "backends/cpu/machine/cpu_features.h"
 #include "base/function_ref.h"
 #include "lowering/object_cache.h"
+#include "rlx/session.h"
 
 namespace rlx::cpu {
 
@@ -27,11 +28,7 @@ class TunedChoices {
   /// The choice for a product: the one that is known if `is_possible` holds for it, else the one that `measure` gives.
   ProductChoice get(const ProductKey& key, FunctionRef<bool(const ProductChoice&)> is_possible, FunctionRef<ProductChoice()> measure);
 
-  struct Counters {
-    std::int64_t timed = 0, from_disk = 0;
-    std::string error;  // why a choice could not be kept
-  };
-  Counters counters() const;
+  CompileCounters counters() const;
 
  private:
   ProductChoice find_or_measure(const ProductKey& key, FunctionRef<bool(const ProductChoice&)> is_possible,
@@ -41,7 +38,7 @@ class TunedChoices {
   std::string machine_;
   mutable std::mutex mutex_;  // of what follows
   std::map<ProductKey, ProductChoice> known_;
-  Counters counters_;
+  CompileCounters counters_;
   std::mutex measuring_;  // one at a time, so that none disturbs another
 };
 

@@ -3,12 +3,12 @@
 #include <span>
 
 #include "backends/cpu/machine/cpu_features.h"
+#include "backends/host_code.h"
 #include "lowering/program_file/program_parts.h"
-#include "lowering/sizes.h"
 
 namespace rlx::cpu {
 
-struct RunState;
+class TunedChoices;
 struct Step;
 
 /// Parts of memory that will be read soon.
@@ -20,16 +20,16 @@ struct Preparation {
   SizeTable& sizes;                            // of all steps
   const std::function<int(ValueId)>& slot_of;  // numbers the memory of each stored value
   CpuLevel level;
+  TunedChoices* tuned;  // of products; null: all are computed as usual
 };
 
 /// Code written by hand: what a launch runs that is no generated kernel.
 struct Work : Claimed {
   virtual void prepare(Step& step, const Preparation& given) const = 0;
-  virtual void run(const Step& step, const RunState& run) const = 0;
   /// How many steps from the first on, which is its own, run as one loop.
   virtual std::size_t joined(std::span<const Step> /*steps*/) const { return 1; }
-  /// Runs such steps.
-  virtual void run_joined(std::span<const Step> steps, const RunState& run) const = 0;
+  /// Runs such steps, or the first alone.
+  virtual void run(std::span<const Step> steps, const RunState& run) const = 0;
   /// Adds which parts of its packed weights the step is about to read. False: all.
   virtual bool add_weights_ahead(const Step& /*step*/, const RunState& /*run*/, WeightsAhead& /*ahead*/) const { return false; }
 };
@@ -41,8 +41,8 @@ struct WorkWith : Work {
   T what;
 };
 
-/// The same for whoever makes it: `prepare_step` and `run_step` are functions beside `T`; what else it has to say of `Work` is its own.
-/// `list_parts` beside it says what of it is written to program files, and RegisterWork under which name.
+/// The same for whoever makes it: `prepare_step` and `run_step` (or `run_steps`) are functions beside `T`; what else it has to say of
+/// `Work` is its own. `list_parts` beside it says what of it is written to program files, and RegisterWork under which name.
 template <class T>
 struct WorkOf final : WorkWith<T> {
   inline static std::string_view name;
@@ -55,14 +55,13 @@ struct WorkOf final : WorkWith<T> {
   }
   using WorkWith<T>::WorkWith, WorkWith<T>::what;
   void prepare(Step& step, const Preparation& given) const override { prepare_step(what, step, given); }
-  void run(const Step& step, const RunState& run) const override { run_step(what, step, run); }
   std::size_t joined(std::span<const Step> steps) const override {
     if constexpr (requires { steps_in_one_loop(what, steps); }) return steps_in_one_loop(what, steps);
     else return 1;
   }
-  void run_joined(std::span<const Step> steps, const RunState& run) const override {
-    if constexpr (requires { run_steps(what, steps, run); }) return run_steps(what, steps, run);
-    else fail_internal("execute: the launch joins no steps");
+  void run(std::span<const Step> steps, const RunState& run) const override {
+    if constexpr (requires { run_steps(what, steps, run); }) run_steps(what, steps, run);
+    else run_step(what, steps.front(), run);
   }
   double flops(const Graph& graph, const Bindings& bindings) const override {
     if constexpr (requires { what.flops(graph, bindings); }) return what.flops(graph, bindings);

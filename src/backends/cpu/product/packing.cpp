@@ -5,6 +5,7 @@
 #include "backends/cpu/execution/execute.h"
 #include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/winograd.h"
+#include "backends/cpu/machine/level_of.h"
 
 namespace rlx::cpu {
 
@@ -42,12 +43,12 @@ void pack_panels(const PackedRight& right, const T* b, std::byte* to, const RunS
   } else if (!right.depth_axes.empty()) {
     from.row_stride = right.depth_axes.back().second;
   }
-  PackedB<T>(1, right.depth, right.columns, micro_kernel<T>(run.level), to).pack(from, *run.pool);
+  PackedB<T>(1, right.depth, right.columns, micro_kernel<T>(level_of(*run.target)), to).pack(from, *run.pool);
 }
 
 void pack_for_winograd(const PackedRight& right, const float* b, std::byte* to, const RunState& run) {
   const auto& axes = right.depth_axes;  // line, position, channel
-  PackedB<float> packed(winograd_items, axes[2].first, right.columns, micro_kernel<float>(run.level), to);
+  PackedB<float> packed(winograd_items, axes[2].first, right.columns, micro_kernel<float>(level_of(*run.target)), to);
   pack_winograd<float>({b, axes[0].second, axes[1].second, axes[2].second, right.column_stride}, packed, *run.pool);
 }
 

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "backends/cpu/execution/execute.h"
+#include "backends/cpu/execution/tuned_choices.h"
 #include "backends/cpu/gemm/dot_products.h"
 #include "backends/cpu/gemm/tune.h"
 #include "backends/cpu/gemm/winograd.h"
+#include "backends/cpu/machine/level_of.h"
 #include "backends/cpu/product/packing.h"
 #include "backends/cpu/product/product_kernels.h"
 
@@ -18,7 +20,8 @@ namespace {
 using Axis = std::array<Size, 4>;  // extent and strides of A, B, C
 
 struct ProductStep {
-  int a, b, c, packed;  // slots
+  int a, b, c;  // slots
+  TunedChoices* tuned;
   std::vector<Axis> batch, row_axes, depth_axes;
   std::array<Size, 3> rows, columns, depth;  // extent, stride in the left and in the right of its two matrices
   std::array<Size, 3> offsets;               // of A, B, C
@@ -38,7 +41,7 @@ void prepare_step(const Product& p, Step& step, const Preparation& given) {
       .a = p.prologue ? -1 : slot_of(p.a),
       .b = slot_of(p.b),
       .c = slot_of(p.result),
-      .packed = p.packed ? slot_of_packed(given, *p.packed, packed_bytes(packed_right(p), given.level)) : -1,
+      .tuned = given.tuned,
       .batch = sizes_of(p.batch),
       .row_axes = sizes_of(p.row_axes),
       .depth_axes = sizes_of(p.depth_axes),
@@ -47,7 +50,7 @@ void prepare_step(const Product& p, Step& step, const Preparation& given) {
       .depth = {f(p.depth.extent), f(p.depth.a_stride), f(p.depth.b_stride)},
       .offsets = {f(p.a_offset), f(p.b_offset), f(p.c_offset)},
   };
-  step.weights = found.packed;
+  if (p.packed) prepare_weights(step, given, *p.packed, packed_bytes(packed_right(p), given.level));
   step.found = std::make_shared<const ProductStep>(std::move(found));
   const auto add_part = [&](ValueId tile, bool written) {
     KernelStep& part = step.kernels.emplace_back();
@@ -150,7 +153,7 @@ std::int64_t layout_of(const Matrix<T>& x) {
 }
 
 template <class T>
-ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
+ProductChoice tuned_choice(TunedChoices& tuned, const GemmArgs<T>& args, const RunState& run) {
   const std::int64_t left = args.compute_a ? 4 + args.a_by_columns : layout_of(args.a), right = args.packed_b ? 4 : layout_of(args.b);
   const std::int64_t ending = !args.epilogue ? 0 : args.epilogue_by_columns ? 2 : 1;
   const ProductKey key{sizeof(Left<T>),
@@ -166,13 +169,13 @@ ProductChoice tuned_choice(const GemmArgs<T>& args, const RunState& run) {
                        args.kernel->panel_cols,
                        args.kernel->max_rows,
                        args.packed_b ? args.packed_b->batch() : 0};
-  const ProductChoice choice = run.tuned->get(
-      key, [&](const ProductChoice& known) { return is_possible(known, args); }, [&] { return fastest_choice(args, *run.pool); });
-  if (!run.blocks) return choice;
+  const ProductChoice choice =
+      tuned.get(key, [&](const ProductChoice& known) { return is_possible(known, args); }, [&] { return fastest_choice(args, *run.pool); });
+  if (!run.report) return choice;
   const ProductChoice usual = usual_choice(args, run.pool->size());
   const std::int64_t units = args.kernel->units(args.k);
-  *run.blocks = choice == usual ? to_string(usual, units) + " (as usual)"
-                                : fmt::format("{} (usual: {})", to_string(choice, units), to_string(usual, units));
+  run.report->blocks = choice == usual ? to_string(usual, units) + " (as usual)"
+                                       : fmt::format("{} (usual: {})", to_string(choice, units), to_string(usual, units));
   return choice;
 }
 
@@ -193,7 +196,8 @@ void run_winograd(const Step& step, const Product& product, const RunState& run)
   args.width = number(position[0]), args.position_stride = number(position[1]);
   args.channels = number(at.depth_axes[2][0]), args.columns = number(at.columns[0]);
   args.x = reinterpret_cast<const float*>(memory(at.a)) + number(at.offsets[0]);
-  const PackedB<float> weights(winograd_items, args.channels, args.columns, micro_kernel<float>(run.level), packed_in(step, run));
+  const PackedB<float> weights(winograd_items, args.channels, args.columns, micro_kernel<float>(level_of(*run.target)),
+                               packed_in(step, run));
   args.weights = &weights;
   TileCall epilogue(step, *product.epilogue, run);
   args.epilogue = call_on_tile<float, false>;
@@ -224,7 +228,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   const std::int64_t* s = run.sizes.data();
   const auto memory = [&](int slot) { return run.memory[static_cast<std::size_t>(slot)]; };
   const OffsetTables tables(at, product, s);
-  GemmArgs<T> args{.kernel = &micro_kernel<T>(run.level)};  // that of the process's level is not asked for, which may have none
+  GemmArgs<T> args{.kernel = &micro_kernel<T>(level_of(*run.target))};  // that of the process's level is not asked for, which may have none
   args.m = at.rows[0](s);
   args.n = at.columns[0](s);
   args.k = at.depth[0](s);
@@ -252,7 +256,7 @@ void run_elements(const Step& step, const Product& product, const RunState& run)
   if constexpr (std::is_same_v<T, Left<T>>)
     if (product.dots) return run_dots(args, step, run);
   std::optional<ProductChoice> choice;
-  if (run.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(args, run));
+  if (at.tuned && args.batch > 0 && args.m > 0 && args.n > 0) args.choice = &choice.emplace(tuned_choice(*at.tuned, args, run));
   args.workspace = workspace(run, gemm_workspace(args, run.pool->size()));
   gemm(args, *run.pool);
 }

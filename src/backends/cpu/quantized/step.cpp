@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/machine/level_of.h"
 #include "backends/cpu/quantized/block_dot.h"
 #include "backends/cpu/quantized/wide_dot.h"
 
@@ -42,7 +43,7 @@ auto panels_of(const Step& step, const BlockDot& dot, const RunState& run, const
 
 void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
   const WidePanels panels = panels_of(
-      step, dot, run, [&](const BlockWeights& w, std::byte* at) { return wide_panels(dot.type, w, run.level, at); },
+      step, dot, run, [&](const BlockWeights& w, std::byte* at) { return wide_panels(dot.type, w, level_of(*run.target), at); },
       [&](const BlockWeights& w, WidePanels& to) { pack_wide(dot.type, w, to, *run.pool); });
   WideDotArgs args{groups_of(step, dot, run), memory_at<const float>(run, found_in(step).x), &panels, dot.columns.value(),
                    dot.depth.value(),         memory_at<float>(run, found_in(step).result),  nullptr};
@@ -54,13 +55,11 @@ void run_widened(const Step& step, const BlockDot& dot, const RunState& run) {
 
 void prepare_step(const BlockDot& dot, Step& step, const Preparation& given) {
   const int blocks = given.slot_of(dot.blocks);
-  if (dot.packed) step.weights = slot_of_packed(given, *dot.packed, dot.packing(given.program.graph).bytes(given.level));
+  if (dot.packed) prepare_weights(step, given, *dot.packed, dot.packing(given.program.graph).bytes(given.level));
   if (dot.experts) step.experts = given.slot_of(*dot.experts);
   step.found = std::make_shared<const BlockDotStep>(
       BlockDotStep{given.slot_of(dot.x), blocks, given.slot_of(dot.node), dot.kernel(given.level), given.sizes(dot.rows)});
 }
-
-void run_step(const BlockDot& dot, const Step& step, const RunState& run) { run_steps(dot, {&step, 1}, run); }
 
 std::size_t steps_in_one_loop(const BlockDot& dot, std::span<const Step> steps) {
   const auto stays = [](const Step& step) { return step.weights >= 0 && found_in(step).kernel; };
@@ -113,9 +112,9 @@ void prepare_step(const PackedBlocks& blocks, Step& step, const Preparation& giv
 void run_step(const PackedBlocks& blocks, const Step& step, const RunState& run) {
   const BlockWeights weights = blocks.weights(memory_at<const std::byte>(run, step.operands[0]));
   std::byte* const to = memory_at<std::byte>(run, step.results[0]);
-  if (const BlockKernel* const kernel = block_kernel(blocks.type, run.level))
+  if (const BlockKernel* const kernel = block_kernel(blocks.type, level_of(*run.target)))
     return BlockPanels(*kernel, weights, to).pack(weights, *run.pool);
-  WidePanels panels = wide_panels(blocks.type, weights, run.level, to);
+  WidePanels panels = wide_panels(blocks.type, weights, level_of(*run.target), to);
   pack_wide(blocks.type, weights, panels, *run.pool);
 }
 

@@ -5,7 +5,6 @@
 namespace rlx::cpu {
 
 void prepare_step(const BlockDot& dot, Step& step, const Preparation& given);
-void run_step(const BlockDot& dot, const Step& step, const RunState& run);
 /// How many steps from the first on, which is that of `dot`, run as one loop: products of the same rows with weights in blocks that stay.
 std::size_t steps_in_one_loop(const BlockDot& dot, std::span<const Step> steps);
 void run_steps(const BlockDot& dot, std::span<const Step> steps, const RunState& run);

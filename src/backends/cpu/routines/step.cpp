@@ -1,6 +1,9 @@
 #include "backends/cpu/routines/step.h"
 
 #include "backends/cpu/execution/execute.h"
+#include "backends/cpu/machine/level_of.h"
+#include "ir/array_type.h"
+#include "ir/reference.h"
 
 namespace rlx::cpu {
 
@@ -13,13 +16,15 @@ void run_step(const RoutineWork& work, const Step& step, const RunState& run) {
   const Graph& graph = run.program->graph;
   const Node& node = graph.node(work.node);
   std::vector<RoutineArray> operands, results;
+  const auto shape = [&](const Type& type) { return static_shape(bind_sizes(type, run.bindings)); };
   for (std::size_t i = 0; i < node.operands.size(); ++i) {
     const Type& type = graph.type(step.launch->reads[i]);
-    operands.push_back({type.dtype, sizes_of(type, run), run.memory[static_cast<std::size_t>(step.operands[i])]});
+    operands.push_back({type.dtype, shape(type), run.memory[static_cast<std::size_t>(step.operands[i])]});
   }
   for (std::size_t i = 0; i < node.results.size(); ++i)
-    results.push_back({node.results[i].dtype, sizes_of(node.results[i], run), run.memory[static_cast<std::size_t>(step.results[i])]});
-  work.routine->run({node.attrs, operands, results, *run.pool, run.level, [&run](std::size_t bytes) { return workspace(run, bytes); }});
+    results.push_back({node.results[i].dtype, shape(node.results[i]), run.memory[static_cast<std::size_t>(step.results[i])]});
+  work.routine->run(
+      {node.attrs, operands, results, *run.pool, level_of(*run.target), [&run](std::size_t bytes) { return workspace(run, bytes); }});
 }
 
 }  // namespace rlx::cpu
