@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/backend.h"
 #include "backends/random_graph.h"
 #include "models/families/decoder_family.h"
 #include "models/layers/encoder.h"
