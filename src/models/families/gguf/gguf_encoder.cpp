@@ -6,6 +6,7 @@
 #include "formats/json/json_field.h"
 #include "models/config/sentence_config.h"
 #include "models/families/gguf/gguf_decoder.h"
+#include "models/families/gguf/gguf_keys.h"
 
 namespace rlx {
 namespace {
