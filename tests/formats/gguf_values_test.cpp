@@ -1,4 +1,6 @@
 // Tensors of GGUF files against values that another implementation decoded.
+#include <gtest/gtest.h>
+
 #include "fixture.h"
 #include "formats/checkpoint.h"
 #include "formats/gguf_fixture.h"
