@@ -62,9 +62,9 @@ TEST_F(GpuDevices, LevelsOfTheCpuAreNotTheirs) {
 }
 
 TEST_F(GpuDevices, TheirErrorsHaveNames) {
-  const gpu::Driver& driver = *gpu::find_devices(gpu::Vendor::cuda).found.front().driver;
-  EXPECT_NE(driver.code_name(2).find("_ERROR_OUT_OF_MEMORY (2): "), std::string::npos) << driver.code_name(2);
-  EXPECT_EQ(driver.code_name(-77), "code -77");
+  const std::shared_ptr<const gpu::Driver> driver = gpu::find_devices(gpu::Vendor::cuda).found.front().driver;
+  EXPECT_NE(driver->code_name(2).find("_ERROR_OUT_OF_MEMORY (2): "), std::string::npos) << driver->code_name(2);
+  EXPECT_EQ(driver->code_name(-77), "code -77");
 }
 
 #ifdef RLX_COMMAND
