@@ -169,10 +169,10 @@ def test_checkpoint_changes_no_number():
         assert np.allclose(rlx.grad(rlx.checkpoint(layer, save))(X).numpy(), rlx.grad(layer)(X).numpy(), rtol=1e-6)
 
 
-def ops_of_gradient(layer, policy, x, w):
+def ops_of_gradient(layer, policy, x, w, atol=1e-8):
     """Products and sines of a value and its gradient, which has the numbers of the function without checkpoint."""
     step = rlx.jit(rlx.value_and_grad(rlx.checkpoint(layer, policy=policy), (0, 1)))
-    assert all(np.allclose(mine, other, rtol=1e-6, atol=1e-6) for mine, other in zip(step(x, w)[1], rlx.grad(layer, (0, 1))(x, w)))
+    assert all(np.allclose(mine, other, rtol=1e-6, atol=atol) for mine, other in zip(step(x, w)[1], rlx.grad(layer, (0, 1))(x, w)))
     text = step.lower(x, w).dump("mir")
     return text.count(" = dot("), text.count(" = sin(")
 
@@ -199,9 +199,10 @@ def test_checkpoint_keeps_products_without_batches():
         return jnp.tanh(jnp.einsum("bij,bkj->bik", scores, scores)).sum()
 
     x, w, policies = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 3, 4), np.float32(np.eye(4) * 0.5 + 0.1), rlx.checkpoint_policies
-    dots, sines = ops_of_gradient(layer, policies.dots_saveable, x, w)
-    assert ops_of_gradient(layer, policies.dots_with_no_batch_dims_saveable, x, w) == (dots + 1, sines)
-    assert ops_of_gradient(layer, policies.nothing_saveable, x, w) == (dots + 2, sines)
+    ops = lambda policy: ops_of_gradient(layer, policy, x, w, atol=1e-6)  # noqa: E731  sums of terms around 1 that cancel: a few ulp of those
+    dots, sines = ops(policies.dots_saveable)
+    assert ops(policies.dots_with_no_batch_dims_saveable) == (dots + 1, sines)
+    assert ops(policies.nothing_saveable) == (dots + 2, sines)
 
 
 def test_checkpoint_keeps_what_has_a_name():
