@@ -25,6 +25,12 @@ inline Value widen(Value x) { return cast(x, accumulation_type(x.dtype())); }
 /// A scalar of x's dtype; it broadcasts against x.
 inline Value like(Value x, double value) { return scalar(x, value, x.dtype()); }
 
+/// Whether x < 0 or x is -0.
+inline Value is_negative(Value x) {
+  Value zero = like(x, 0);
+  return logical_or(lt(x, zero), logical_and(eq(x, zero), lt(1 / x, zero)));
+}
+
 /// Throws Error naming `op` when x has no float type.
 inline void check_float(std::string_view op, Value x) {
   if (!is_float(x.dtype())) fail("rlx.{}: {} is not allowed (allowed: floats)", op, x.type().to_string());

@@ -1,10 +1,10 @@
 #include "passes/complex_rules.h"
 
 #include <cmath>
-#include <limits>
 #include <map>
 #include <numbers>
 
+#include "ops/scalar/twofold.h"
 #include "ops/wide.h"
 
 namespace rlx {
@@ -12,13 +12,24 @@ namespace {
 
 using Z = ComplexValue;
 
-/// 0 where a factor is 0, whatever the other: cos(y) * e^x must not be NaN on the real axis where e^x is infinite.
+Value is_infinite(Value x) { return eq(abs(x), like(x, infinity)); }
+Value either(Value (*test)(Value), const Z& x) { return logical_or(test(x.re), test(x.im)); }
+
+/// x where it is finite, else its sign, 1 for NaN.
+Value bounded(Value x) { return select(lt(abs(x), like(x, infinity)), x, select(lt(x, like(x, 0)), like(x, -1), like(x, 1))); }
+/// 0, of the sign of the product, where a factor is 0 whatever the other: sinh(0) cos(infinity) is 0.
 Value times(Value a, Value b) {
   Value zero = like(a, 0);
-  return select(eq(a, zero), a, select(eq(b, zero), b, a * b));
+  return select(eq(a, zero), a * bounded(b), select(eq(b, zero), bounded(a) * b, a * b));
+}
+/// The sine or cosine of an angle that has none counts where the factor is infinite, as C's Annex G has it: infinity of either sign.
+Value beside_infinity(Value is_endless, Value of_angle, double value) {
+  return select(logical_and(is_endless, ne(of_angle, of_angle)), like(of_angle, value), of_angle);
 }
 
-Value is_infinite(Value x) { return eq(abs(x), like(x, std::numeric_limits<double>::infinity())); }
+Z times_i(const Z& x) { return {-x.im, x.re}; }
+Z over_i(const Z& x) { return {x.im, -x.re}; }
+Value with_sign(Value size, Value of) { return select(is_negative(of), -size, size); }
 Z scaled(const Z& x, Value factor) { return {x.re * factor, x.im * factor}; }
 Z in_f64(const Z& x) { return {cast(x.re, f64), cast(x.im, f64)}; }
 Z in_f32(const Z& x) { return {cast(x.re, f32), cast(x.im, f32)}; }
@@ -69,7 +80,9 @@ Value room(const Z& x) {
 Z smith_quotient(Z x, Z y) {
   Value zero = like(y.re, 0), is_zero = complex_equal(y, {zero, zero}), infinite = logical_or(is_infinite(y.re), is_infinite(y.im));
   Value divisor = y.re, x_room = room(x), y_room = room(y), undo = select(infinite, zero, y_room / x_room);
-  const auto direction = [&](Value part) { return select(infinite, select(is_infinite(part), sign(part), zero), part * y_room); };
+  const auto direction = [&](Value part) {
+    return select(infinite, with_sign(select(is_infinite(part), like(part, 1), zero), part), part * y_room);
+  };
   x = scaled(x, x_room), y = {direction(y.re), direction(y.im)};
   Value by_real = ge(abs(y.re), abs(y.im));
   Value large = select(by_real, y.re, y.im), small = select(by_real, y.im, y.re);
@@ -82,29 +95,34 @@ Z quotient(const Z& x, const Z& y) { return x.re.dtype() == f64 ? smith_quotient
 
 Z exponential(const Z& x, const Z&) {
   const SplitExp e = split_exp(x.re);
-  return scaled({times(e.near, cos(x.im)), times(e.near, sin(x.im))}, e.factor);
+  Value cosine = beside_infinity(is_infinite(x.re), cos(x.im), 1), sine = beside_infinity(eq(x.re, like(x.re, -infinity)), sin(x.im), 0);
+  return {e.near * cosine * e.factor, select(eq(x.im, like(x.im, 0)), x.im, e.near * sine * e.factor)};
 }
 
-/// log |x| + i angle(x). Near modulus 1, (a - 1)(a + 1) + b^2 keeps the bits that |x| - 1 loses.
+/// log |1 + d + i c|, where d > -1/2 and neither is large: (1 + d)^2 + c^2 - 1 in twice the digits, as it may cancel.
+Value log_near_one(Value d, Value c) {
+  const Twofold rest = Twofold{d * 2, like(d, 0)} + exact_product(d, d) + exact_product(c, c);
+  return log1p(rest.high + rest.low) * 0.5;
+}
+
+/// log |x| + i angle(x).
 Z logarithm(const Z& x, const Z&) {
   const Balanced b = balanced(x);
-  Value length = modulus(b), far = log(length) + b.log_undo;
+  Value far = select(either(is_infinite, x), like(x.re, infinity), log(modulus(b)) + b.log_undo);
   Value large = max(abs(x.re), abs(x.im)), small = min(abs(x.re), abs(x.im));
   Value is_near = logical_and(gt(large, like(large, 0.5)), lt(large, like(large, 2)));
-  Value a = select(is_near, large, like(large, 1)), c = select(is_near, small, like(large, 0));
-  Value near = log1p((a - 1) * (a + 1) + c * c) * 0.5;
+  Value near = log_near_one(select(is_near, large, like(large, 1)) - 1, select(is_near, small, like(small, 0)));
   return {select(is_near, near, far), atan2(x.im, x.re)};
 }
 
 /// The root with a real part >= 0 and the sign of the imaginary part of x.
 Z square_root(const Z& x, const Z&) {
   const Balanced b = balanced(x);
-  Value large = sqrt((abs(b.x.re) + modulus(b)) * 0.5), is_zero = eq(large, like(large, 0));
-  Value small = select(is_infinite(x.im), abs(x.im), abs(b.x.im) / (select(is_zero, like(large, 1), large) * 2));
-  Value is_right = ge(x.re, like(x.re, 0)), sqrt_undo = sqrt(b.undo);
-  Value re = select(is_right, large, small) * sqrt_undo, im = select(is_right, small, large) * sqrt_undo;
-  Value zero = like(im, 0), negative = logical_or(lt(x.im, zero), logical_and(eq(x.im, zero), lt(1 / x.im, zero)));
-  return {re, select(negative, -im, im)};
+  Value endless = like(x.re, infinity), large = sqrt((abs(b.x.re) + modulus(b)) * 0.5) * sqrt(b.undo);
+  large = select(either(is_infinite, x), endless, large);
+  Value is_zero = eq(large, like(large, 0)), is_right = ge(x.re, like(x.re, 0));
+  Value small = select(is_infinite(x.im), endless, abs(x.im) / (select(is_zero, like(large, 1), large) * 2));
+  return {select(is_right, large, small), with_sign(select(is_right, small, large), x.im)};
 }
 
 /// Hyperbolic cosine and sine of x divided by `factor`.
@@ -117,30 +135,34 @@ Hyperbolic hyperbolic(Value x) {
   Value is_large = gt(e.factor, like(x, 1));
   Value m = expm1(select(is_large, like(x, 0), size)), small_sine = (m + m / (m + 1)) * 0.5;
   Value half = e.near * 0.5, sine = select(is_large, half, small_sine), cosine = select(is_large, half, half + 0.5 / e.near);
-  return {cosine, select(lt(x, like(x, 0)), -sine, sine), e.factor};
+  return {cosine, with_sign(sine, x), e.factor};
 }
-Z sine(const Z& x, const Z&) {
-  const Hyperbolic h = hyperbolic(x.im);
-  return scaled({times(sin(x.re), h.cosine), times(cos(x.re), h.sine)}, h.factor);
+Z hyperbolic_sine(const Z& x) {
+  const Hyperbolic h = hyperbolic(x.re);
+  return scaled({times(h.sine, beside_infinity(is_infinite(x.re), cos(x.im), 1)), times(h.cosine, sin(x.im))}, h.factor);
 }
+Z sine(const Z& x, const Z&) { return over_i(hyperbolic_sine(times_i(x))); }
+/// cosh(i x).
 Z cosine(const Z& x, const Z&) {
-  const Hyperbolic h = hyperbolic(x.im);
-  return scaled({times(cos(x.re), h.cosine), -times(sin(x.re), h.sine)}, h.factor);
+  const Hyperbolic h = hyperbolic(-x.im);
+  return scaled({h.cosine * beside_infinity(is_infinite(x.im), cos(x.re), 1), times(h.sine, sin(x.re))}, h.factor);
 }
 
 /// sinh cosh / (sinh^2 + cos^2) and sin cos / (sinh^2 + cos^2), both divided by cosh^2, so that nothing overflows.
 Z hyperbolic_tangent(const Z& x, const Z&) {
   Value t = tanh(x.re), e = exp(abs(x.re) * -2), inverse = 2 / (e + 1), squared = e * inverse * inverse;  // 1 / cosh^2
-  Value c = cos(x.im), denominator = t * t + times(squared, c * c);
-  return {t / denominator, times(squared, sin(x.im) * c) / denominator};
+  Value is_endless = is_infinite(x.re), c = beside_infinity(is_endless, cos(x.im), 1), s = beside_infinity(is_endless, sin(x.im), 1);
+  Value denominator = t * t + squared * (c * c), zero = like(t, 0);
+  return {select(eq(x.re, zero), x.re, t / denominator), select(eq(x.im, zero), x.im, squared * (s * c) / denominator)};
 }
 
 /// The conjugate of the root by |x|, which is its square's length.
 Z reciprocal_root(const Z& x, const Z& y) {
   const Z root = square_root(x, y);
   const Balanced b = balanced(x);
-  const Value length = modulus(b);
-  return {root.re / length / b.undo, -(root.im / length / b.undo)};
+  Value length = modulus(b), is_endless = either(is_infinite, x), is_zero = eq(length, like(length, 0)), zero = like(length, 0);
+  const auto share = [&](Value part) { return select(is_endless, zero, part / length / b.undo); };
+  return {share(select(is_zero, like(length, 1), root.re)), with_sign(share(abs(root.im)), -x.im)};
 }
 
 /// x / |x|, 0 of 0.
@@ -160,17 +182,26 @@ Z exponential_less_one(const Z& x, const Z& y) {
 
 Z logarithm_of_one_more(const Z& x, const Z& y) {
   const Z far = logarithm({x.re + 1, x.im}, y);
-  Value is_near = lt(max(abs(x.re), abs(x.im)), like(x.re, 0.5)), zero = like(x.re, 0);
-  Value a = select(is_near, x.re, zero), b = select(is_near, x.im, zero);
-  return {select(is_near, log1p(a * (a + 2) + b * b) * 0.5, far.re), far.im};
+  Value zero = like(x.re, 0), is_near = logical_and(lt(max(abs(x.re), abs(x.im)), like(x.re, 1)), gt(x.re, like(x.re, -0.5)));
+  return {select(is_near, log_near_one(select(is_near, x.re, zero), select(is_near, x.im, zero)), far.re), far.im};
 }
 
-/// By |b|, as the imaginary part is odd in b: log1p(4 |b| / (a^2 + (1 - |b|)^2)) / 4. Where squares overflow, the quotient is 0.
+/// For the imaginary part the fourth of log1p(4 |b| / (a^2 + (1 - |b|)^2)), as it is odd in b; far out that is b / |x|^2. The real part
+/// there is a right angle.
 Z arc_tangent(const Z& x, const Z&) {
-  Value b = abs(x.im), zero = like(b, 0), infinite = logical_or(is_infinite(x.re), is_infinite(b)), rest = 1 - b;
-  Value below = select(infinite, zero, rest * (b + 1) - x.re * x.re);
-  Value ratio = select(infinite, zero, b * 4 / (x.re * x.re + rest * rest)), size = log1p(ratio) * 0.25;
-  return {atan2(select(infinite, sign(x.re), x.re * 2), below) * 0.5, select(lt(x.im, zero), -size, size)};
+  const bool wide = x.re.dtype() == f64;
+  const double far_out = wide ? 0x1p60 : 0x1p30, close_by = wide ? 0x1p-500 : 0x1p-60;
+  const auto is_large = [&](Value part) { return gt(abs(part), like(part, far_out)); };
+  Value zero = like(x.re, 0), is_far = logical_or(is_large(x.re), is_large(x.im));
+  Value a = select(is_far, zero, x.re), b = select(is_far, zero, abs(x.im)), rest = 1 - b;
+  Value is_pole = logical_and(eq(rest, zero), lt(abs(a), like(a, close_by)));  // where a^2 would be 0
+  Value near = select(is_pole, (std::numbers::ln2 - log(abs(a))) * 0.5, log1p(b * 4 / (a * a + rest * rest)) * 0.25);
+  const Balanced out = balanced(x);
+  Value length = modulus(out), is_endless = either(is_infinite, x);
+  Value size = select(is_endless, zero, select(is_far, abs(out.x.im) / length / length / out.undo, near));
+  Value right_angle = select(eq(x.re, x.re), with_sign(like(zero, std::numbers::pi / 2), x.re), x.re);
+  Value angle = select(is_far, right_angle, atan2(x.re * 2, rest * (b + 1) - a * a) * 0.5);
+  return {angle, with_sign(select(eq(x.im, zero), zero, size), x.im)};
 }
 
 /// e^(y log x) in f64: the exponent may be large, and its error is that of the power. Zero to the zero is 1, to a positive power 0.
@@ -178,7 +209,7 @@ Z power_of_f32(const Z& x, const Z& y) {
   const Z power = in_f32(exponential(product(in_f64(y), logarithm(in_f64(x), {})), {}));
   Value zero = like(x.re, 0), of_zero = complex_equal(x, {zero, zero}), to_zero = complex_equal(y, {zero, zero});
   const auto corrected = [&](Value part, double one) {
-    return select(to_zero, like(part, one), select(logical_and(of_zero, gt(y.re, zero)), zero, part));
+    return select(to_zero, like(part, one), select(of_zero, select(gt(y.re, zero), zero, like(zero, nan)), part));
   };
   return {corrected(power.re, 1), corrected(power.im, 0)};
 }

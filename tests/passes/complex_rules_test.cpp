@@ -1,6 +1,9 @@
 // Complex numbers in generated kernels at the edges: huge, tiny, infinite, on the cuts.
 #include <gtest/gtest.h>
 
+#include <numbers>
+
+#include "ir/op.h"
 #include "passes/kernels_only.h"
 #include "rlx/ops.h"
 
@@ -133,6 +136,119 @@ TEST(Complex, PowersOfZeroAndZerothPowers) {
         }
       }
     }
+}
+
+/// What C's Annex G says of a function of one number. Its sign is not given where C leaves it open, and any NaN is one.
+struct AnnexG {
+  std::string_view op;
+  std::complex<double> of, wanted;
+  bool any_sign = false;
+};
+
+void expect_part(double seen, double wanted, bool any_sign) {
+  if (std::isnan(wanted)) EXPECT_TRUE(std::isnan(seen)) << seen;
+  else if (any_sign) expect_part(std::abs(seen), std::abs(wanted), false);
+  else {
+    EXPECT_NEAR(std::isinf(wanted) ? 0 : seen, std::isinf(wanted) ? 0 : wanted, 1e-6);
+    EXPECT_TRUE(!std::isinf(wanted) || seen == wanted) << seen;
+    EXPECT_EQ(std::signbit(seen), std::signbit(wanted)) << seen;
+  }
+}
+
+void expect_as_annex_g(const AnnexG& row, DType t) {
+  SCOPED_TRACE(std::string(row.op) + " of " + std::to_string(row.of.real()) + " and " + std::to_string(row.of.imag()) + " i");
+  Graph graph;
+  graph.output("y", apply(find_op(row.op), {}, std::array{graph.input("x", {1}, t)})[0]);
+  Array x(t, {1});
+  x.set_complex(0, row.of);
+  const std::complex<double> seen = kernels_only().compile(graph).run({{"x", x}}).at("y").get_complex(0);
+  expect_part(seen.real(), row.wanted.real(), row.any_sign);
+  expect_part(seen.imag(), row.wanted.imag(), row.any_sign);
+}
+
+constexpr double half_turn = std::numbers::pi, right_angle = half_turn / 2, eighth = half_turn / 4;
+const std::vector<AnnexG> annex_g{
+    {"exp", {inf, inf}, {inf, nan}, true},
+    {"exp", {inf, nan}, {inf, nan}, true},
+    {"exp", {inf, -0.0}, {inf, -0.0}},
+    {"exp", {-inf, 2}, {-0.0, 0}},
+    {"exp", {-inf, nan}, {0, 0}, true},
+    {"exp", {-1e30, inf}, {nan, nan}},
+    {"exp", {nan, 0}, {nan, 0}},
+    {"expm1", {-inf, -0.0}, {-1, -0.0}},
+    {"log", {-inf, inf}, {inf, 3 * eighth}},
+    {"log", {inf, nan}, {inf, nan}},
+    {"log", {nan, -inf}, {inf, nan}},
+    {"log", {-0.0, 0}, {-inf, half_turn}},
+    {"log1p", {nan, inf}, {inf, nan}},
+    {"log2", {0, 0}, {-inf, 0}},
+    {"log10", {inf, 1}, {inf, 0}},
+    {"sqrt", {nan, -inf}, {inf, -inf}},
+    {"sqrt", {-inf, nan}, {nan, inf}, true},
+    {"sqrt", {inf, nan}, {inf, nan}},
+    {"sqrt", {-inf, -1}, {0, -inf}},
+    {"rsqrt", {0, 0}, {inf, nan}},
+    {"rsqrt", {inf, -1}, {0, 0}},
+    {"sinh", {0, inf}, {0, nan}, true},
+    {"sinh", {-0.0, -0.0}, {-0.0, -0.0}},
+    {"sinh", {inf, nan}, {inf, nan}, true},
+    {"sinh", {nan, -0.0}, {nan, -0.0}},
+    {"cosh", {-inf, 0}, {inf, -0.0}},
+    {"cosh", {0, nan}, {nan, 0}, true},
+    {"cosh", {inf, inf}, {inf, nan}, true},
+    {"sin", {0.5, -0.0}, {0.479425538604203, -0.0}},
+    {"sin", {nan, inf}, {nan, inf}, true},
+    {"cos", {-0.5, 0}, {0.8775825618903728, 0}},
+    {"cos", {0, -inf}, {inf, 0}},
+    {"tanh", {-0.0, inf}, {-0.0, nan}},
+    {"tanh", {inf, 2}, {1, -0.0}},
+    {"tanh", {-inf, nan}, {-1, 0}, true},
+    {"tanh", {1e30, inf}, {nan, nan}},
+    {"tanh", {nan, -0.0}, {nan, -0.0}},
+    {"tan", {2, -inf}, {-0.0, -1}},
+    {"asinh", {inf, inf}, {inf, eighth}},
+    {"asinh", {1, inf}, {inf, right_angle}},
+    {"asinh", {nan, -0.0}, {nan, -0.0}},
+    {"asinh", {nan, inf}, {inf, nan}, true},
+    {"asin", {inf, -1}, {right_angle, -inf}},
+    {"acos", {-inf, inf}, {3 * eighth, -inf}},
+    {"acos", {-inf, 1}, {half_turn, -inf}},
+    {"acos", {0, nan}, {right_angle, nan}},
+    {"acos", {inf, nan}, {nan, inf}, true},
+    {"acosh", {-inf, inf}, {inf, 3 * eighth}},
+    {"acosh", {0, nan}, {nan, right_angle}, true},
+    {"acosh", {nan, inf}, {inf, nan}},
+    {"atanh", {1, 0}, {inf, 0}},
+    {"atanh", {inf, inf}, {0, right_angle}},
+    {"atanh", {nan, inf}, {0, right_angle}, true},
+    {"atanh", {0, nan}, {0, nan}},
+    {"atan", {-inf, 3}, {-right_angle, 0}},
+    {"square", {-1, 1}, {0, -2}},
+};
+
+TEST(Complex, CornersAreThoseOfAnnexG) {
+  for (DType t : {c64, c128})
+    for (const AnnexG& row : annex_g) expect_as_annex_g(row, t);
+}
+
+// Wanted: mpmath with 60 digits.
+TEST(Complex, FunctionsOfHugeTinyAndCancellingNumbers) {
+  const std::vector<AnnexG> rows{{"sqrt", {1e200, 1e-200}, {1e100, 5e-301}},
+                                 {"asin", {1.7e308, 1.7e308}, {0.78539816339744831, 710.766557664068159}},
+                                 {"atan", {1e200, 2e200}, {1.5707963267948966, 4e-201}},
+                                 {"atan", {1e-200, 1}, {0.78539816339744831, 230.605082889684541}},
+                                 {"log", {0.6, 0.8}, {2.2204460492503131e-17, 0.92729521800161219}},
+                                 {"log1p", {-0.02, 0.2}, {0.000199960010663469502, 0.201317108374640771}}};
+  for (const AnnexG& row : rows) {
+    SCOPED_TRACE(row.op);
+    Graph graph;
+    graph.output("y", apply(find_op(row.op), {}, std::array{graph.input("x", {1}, c128)})[0]);
+    Array x(c128, {1});
+    x.set_complex(0, row.of);
+    const std::complex<double> seen = kernels_only().compile(graph).run({{"x", x}}).at("y").get_complex(0);
+    EXPECT_LE(std::abs(seen.real() - row.wanted.real()), 4 * 0x1p-52 * std::abs(row.wanted.real())) << seen;
+    EXPECT_LE(std::abs(seen.imag() - row.wanted.imag()), 4 * 0x1p-52 * std::abs(row.wanted.imag())) << seen;
+  }
 }
 
 TEST(Complex, RootsAndLogarithmsKnowTheSideOfTheCut) {

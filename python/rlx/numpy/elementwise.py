@@ -19,14 +19,8 @@ _FLOAT = ("exp expm1 exp2 log log1p log2 log10 sqrt cbrt sin cos tan asin acos a
 _ALIASES = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
 
 
-def _applied(name, x):
-    """The op of that name, or what stands for it where x is complex."""
-    own = getattr(_complex, name, None) if is_complex(x.dtype) else None
-    return call(name, x) if own is None else own(x)
-
-
 for _name in _FLOAT:
-    globals()[_name] = named(_name, lambda x, _op=_name: _applied(_op, float_of(x)), f"rlx.ops.{_name} of each element; integers count as f32.")
+    globals()[_name] = named(_name, lambda x, _op=_name: call(_op, float_of(x)), f"rlx.ops.{_name} of each element; integers count as f32.")
 for _name, _of in _ALIASES.items():
     globals()[_name] = globals()[_of]
 
@@ -34,7 +28,7 @@ for _name, _of in _ALIASES.items():
 _UNARY = {"negative": "neg", "conj": "conj", "conjugate": "conj",
           "bitwise_invert": "logical_not", "invert": "logical_not"}  # fmt: skip
 for _name, _of in _UNARY.items():
-    globals()[_name] = named(_name, lambda x, _op=_of: _applied(_op, array_of(x)), f"rlx.ops.{_of} of each element.")
+    globals()[_name] = named(_name, lambda x, _op=_of: call(_op, array_of(x)), f"rlx.ops.{_of} of each element.")
 
 
 
@@ -54,8 +48,6 @@ absolute = abs
 def sign(x):
     """-1, 0 or 1, which is NaN of NaN; of complex numbers x / |x|."""
     x = array_of(x)
-    if is_complex(x.dtype):
-        return _complex.sign(x)
     return call("where", call("eq", x, 0), 0.0, call("sign", x)) if is_floating(x.dtype) else call("sign", x)  # rlx.sign keeps that of -0
 
 

@@ -14,11 +14,6 @@ namespace {
 using In = std::span<const Value>;
 using std::numbers::pi;
 
-Value is_negative(Value x) {  // also of -0, whose reciprocal is -infinity
-  Value zero = like(x, 0);
-  return logical_or(lt(x, zero), logical_and(eq(x, zero), lt(1 / x, zero)));
-}
-
 // log(v) * (factor + rest), rounded as if it were one product.
 Value log_times(Value v, double factor, double rest) {
   const double high = v.dtype() == f64 ? factor : static_cast<float>(factor);
@@ -29,7 +24,7 @@ Value log_times(Value v, double factor, double rest) {
 struct Square : UnaryFunction<Square> {
   static constexpr std::string_view name = "square";
   static constexpr std::string_view formula = "x * x";
-  static Value body(const Square&, Value x) { return x * x; }
+  static Value body(const Square&, Value x) { return is_complex(x.dtype()) ? complex_square(x) : x * x; }
 };
 const Op<Square> square_op;
 
@@ -64,7 +59,8 @@ struct Exp2 : UnaryComplexFunction<Exp2> {
   static constexpr std::string_view name = "exp2";
   static constexpr std::string_view formula = "2^x";
   static Value body(const Exp2&, Value x) {  // e^(x ln 2) would carry the rounding of x ln 2 into the exponent
-    return in_wide_or_complex(name, x, [](Value z) { return exp(z * std::numbers::ln2); }, [](Value v) { return pow(like(v, 2), v); });
+    return in_wide_or_complex(
+        name, x, [](Value z) { return exp(complex_scaled(z, std::numbers::ln2)); }, [](Value v) { return pow(like(v, 2), v); });
   }
 };
 const Op<Exp2> exp2_op;
@@ -75,7 +71,7 @@ struct Log2 : UnaryComplexFunction<Log2> {
   static constexpr double low = 0.2, high = 9;
   static Value body(const Log2&, Value x) {
     return in_wide_or_complex(
-        name, x, [](Value z) { return log(z) * std::numbers::log2e; },
+        name, x, [](Value z) { return complex_scaled(log(z), std::numbers::log2e); },
         [](Value v) { return log_times(v, std::numbers::log2e, 2.0355273740931033e-17); });
   }
   static Values jvp(const Log2&, In x, In, In dx) { return {dx[0] * (std::numbers::log2e / x[0])}; }
@@ -88,7 +84,7 @@ struct Log10 : UnaryComplexFunction<Log10> {
   static constexpr double low = 0.2, high = 9;
   static Value body(const Log10&, Value x) {
     return in_wide_or_complex(
-        name, x, [](Value z) { return log(z) * std::numbers::log10e; },
+        name, x, [](Value z) { return complex_scaled(log(z), std::numbers::log10e); },
         [](Value v) { return log_times(v, std::numbers::log10e, 1.098319650216765e-17); });
   }
   static Values jvp(const Log10&, In x, In, In dx) { return {dx[0] * (std::numbers::log10e / x[0])}; }
