@@ -35,12 +35,22 @@ struct CoreMlOptions {
   std::function<void(std::size_t bytes, std::size_t total)> progress = {};  // of the file of weights; what it throws ends the work
 };
 
+/// What a package has otherwise than its options say at first.
+struct CoreMlReport {
+  /// Ops of floats that are computed in f32 beside products in f16, and why.
+  struct KeptF32 {
+    std::string reason;
+    std::map<std::string, std::int64_t> ops;  // how many of each, in all functions
+  };
+  std::vector<KeptF32> kept_f32;
+};
+
 /// Writes a graph and its weights as a CoreML package (a folder OUT.mlpackage), whole or not at all: an ML Program for iOS 17 and macOS 14
 /// on, for iOS 18 and macOS 15 where it has states, several functions, or weights in blocks, which the device then decodes. Inputs and
 /// outputs keep their names, of letters, digits and _; numbers are f32, f16 and i32 there, bools and narrow integers i32, states f16.
 /// Throws Error for a name that exists, sizes beyond a bound, a parameter without a value or with NaN, and naming the op and its type
 /// for what CoreML lacks.
-void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options = {});
+CoreMlReport export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options = {});
 
 /// Of a language model.
 struct ModelGraphOptions {

@@ -1,6 +1,7 @@
 // rlx export: what it writes, and the one line where it writes nothing.
 #include "cli/run_command.h"
 #include "fixture.h"
+#include "rlx/io.h"
 
 namespace rlx::test {
 namespace {
@@ -40,6 +41,30 @@ TEST_F(ExportCommand, RefusesSizes) {
   EXPECT_NE(refused("--size B=1/x").find("B=x: not of the form NAME=SIZE"), std::string::npos);
   EXPECT_NE(refused("--size B=1 --size B=2").find("B=2: the symbol is given twice"), std::string::npos);
   EXPECT_EQ(refused("--precision f16 --calibration none.safetensors").find("rlx: none.safetensors: "), 0U);
+}
+
+/// One line a reason. What adds up is named, products are not.
+TEST_F(ExportCommand, SaysWhatStaysF32BesideProductsInF16) {
+  write_text(graph_, R"(graph net(B<=4) {
+  %x: f32[B,8] = input {label="x"}
+  %w: f32[8,8] = input {label="w", role=param}
+  %y = dot(%x, %w) {lhs_contract=[1], rhs_contract=[0]}
+  %s = softmax(%y) {axis=1}
+  %e = exp(%s)
+  %r = reduce(%e) {op=sum, axes=[1]}
+  %m = reduce(%e) {op=max, axes=[1]}
+  output r = %r
+  output m = %m
+}
+)");
+  save_npy(folder_ / "w.npy", Array(f32, {8, 8}));
+  const std::string weights = "--param w=" + (folder_ / "w.npy").string();
+  EXPECT_EQ(run(weights).out, "");
+  std::filesystem::remove_all(out_);
+  EXPECT_EQ(run(weights + " --precision f16").out,
+            "f32: exponentials of wide logits, and their sums (1 softmax)\n"
+            "f32: long sums, of which f16 drops small terms (1 reduce)\n"
+            "f32: values between products, whose small changes add up from layer to layer (1 exp, 1 reduce)\n");
 }
 
 TEST_F(ExportCommand, OneFunctionForAnyNumberOfTokens) {

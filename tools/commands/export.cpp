@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 
+#include <fmt/ranges.h>
+
 #include "command.h"
 #include "files/graph_input.h"
 #include "options/compile_choices.h"
@@ -65,6 +67,20 @@ void complete_sizes(const Graph& graph, const ModelGraphOptions& model, CoreMlOp
   for (CoreMlFunction& function : options.functions) function.sizes.emplace("L", function.sizes.at("S"));
 }
 
+CoreMlReport with_progress(ExportOptions& options, const SavedGraph& saved) {
+  ProgressBar bar("writing");
+  options.coreml.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
+  return export_coreml(options.out, saved, options.coreml);
+}
+
+void print_report(const CoreMlReport& report) {
+  for (const auto& [reason, ops] : report.kept_f32) {
+    std::vector<std::string> counts;
+    for (const auto& [op, count] : ops) counts.push_back(fmt::format("{} {}", count, op));
+    fmt::print("f32: {} ({})\n", reason, fmt::join(counts, ", "));
+  }
+}
+
 void export_for_coreml(ExportOptions& options) {
   ModelGraphOptions model;
   model.context = options.context.value_or(model.context);
@@ -77,9 +93,7 @@ void export_for_coreml(ExportOptions& options) {
   for (const std::string& function : options.functions) options.coreml.functions.push_back(parse_function(function));
   complete_sizes(saved.graph, model, options.coreml);
   if (!options.calibration.empty()) options.coreml.calibration = load_calibration(options.calibration);
-  ProgressBar bar("writing");
-  options.coreml.progress = [&](std::size_t done, std::size_t total) { bar.update(done, total); };
-  export_coreml(options.out, saved, options.coreml);
+  print_report(with_progress(options, saved));
 }
 
 void export_for_web(const ExportOptions& options) {

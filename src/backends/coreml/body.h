@@ -28,9 +28,10 @@ struct ProgramParts {
   void needs(Target least, std::string_view what);
 
   Weights weights;
-  Target target = Target::ios17;                            // whose operations the program has
-  bool target_is_given = false;                             // else it is as low as the operations allow
-  bool multiplies_f16 = false;                              // else products are of f32
+  Target target = Target::ios17;                                                  // whose operations the program has
+  bool target_is_given = false;                                                   // else it is as low as the operations allow
+  bool multiplies_f16 = false;                                                    // else products are of f32
+  std::map<std::string_view, std::map<std::string, std::int64_t>> kept_f32 = {};  // ops, and how many of each, by why they are not f16
   std::map<std::string, Tensor, std::less<>> symbols = {};  // of the function: the sizes that its inputs have in a run, [1] of i32
 
  private:

@@ -55,6 +55,12 @@ Rows missing_rows();
 const RowTable<Rule>& table();
 /// The first operand that CoreML's own recurrent layers ask for as a weight, as they do for all behind it; of other ops one that is not.
 std::size_t recurrent_weights(const Node& node);
+/// Why floats of a node are computed in f32 where products are computed in f16; empty: they are f16, or are only moved.
+std::string_view reason_for_f32(const Graph& graph, const Node& node);
+/// What floats of a product are computed in.
+Element product_element(const Call& c);
+/// Whether both operands of a product are 8-bit integers, as under the policy of int8.
+bool multiplies_int8(const Graph& graph, const Node& node);
 /// Whether a node may have numbers of u32, whose bits are those of i32: for it the highest one is no sign.
 bool takes_u32(const Node& node);
 

@@ -89,7 +89,7 @@ void check_options(const Graph& graph, const CoreMlOptions& options) {
 
 }  // namespace
 
-void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options) {
+CoreMlReport export_coreml(const std::filesystem::path& out, const SavedGraph& saved, const CoreMlOptions& options) {
   if (std::filesystem::exists(out)) fail("{}: exists already (a package is written to a new folder)", out.string());
   check_options(saved.graph, options);
   const coreml::MadeProgram made = coreml::make_program(saved, options);
@@ -108,6 +108,9 @@ void export_coreml(const std::filesystem::path& out, const SavedGraph& saved, co
   writers.emplace_back(out / "Manifest.json");
   writers.back().write(manifest);
   FileWriter::commit_all(writers);
+  CoreMlReport report;
+  for (const auto& [reason, ops] : made.parts.kept_f32) report.kept_f32.push_back({std::string(reason), ops});
+  return report;
 }
 
 }  // namespace rlx

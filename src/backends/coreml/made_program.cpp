@@ -129,6 +129,8 @@ class Emitter {
       const std::optional<Weight>& held = values.at(node.operands[i]).weight;
       return held && (is_weight(held->array) || !held->blocks.empty()) ? &*held : nullptr;
     };
+    if (const std::string_view why = reason_for_f32(graph, node); body.parts().multiplies_f16 && !why.empty())
+      ++body.parts().kept_f32[why][std::string(node.op->name)];
     try {
       return row->rule({{graph, node, none_}, body, operands, region_, weight});
     } catch (const InternalError&) {

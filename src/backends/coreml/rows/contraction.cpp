@@ -37,9 +37,6 @@ struct Matrices {
 
 Tensor matmul(Body& out, const Matrices& x, const Matrices& z) { return matmul(out, x.matrix, z.matrix, x.turned, z.turned); }
 
-/// What floats are multiplied in.
-Element product_element(const Call& c) { return c.out.parts().multiplies_f16 ? Element::f16 : Element::f32; }
-
 /// Sums of x by groups of neighbours on the last axis, for the minima of a weight in blocks.
 Tensor group_sums(Body& out, const Tensor& x, std::int64_t group) {
   Dims grouped = x.shape;
@@ -58,14 +55,6 @@ Tensor times_blocks(const Call& c, const Weight& weight, Element element) {
   };
   const Tensor y = times(c.x[0], w.scaled);
   return w.minima ? binary(c.out, "sub", y, times(group_sums(c.out, convert(c.out, c.x[0], Element::f32), w.group), *w.minima)) : y;
-}
-
-/// Whether both operands are 8-bit integers, as under the policy of int8.
-bool multiplies_int8(const Graph& graph, const Node& node) {
-  return std::ranges::all_of(node.operands, [&](ValueId v) {
-    const Node& operand = graph.node(v.node);
-    return operand.op->name == "cast" && graph.type(operand.operands[0]).dtype == i8;
-  });
 }
 
 /// 8-bit integers as floats, by the operations by which CoreML knows such products.
