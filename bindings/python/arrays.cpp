@@ -71,12 +71,6 @@ DType from_dlpack_type(nb::dlpack::dtype given) {
   fail("from_dlpack: no element type for DLPack's code {} of {} bits", given.code, given.bits);
 }
 
-Array copy_of(const Array& array) {
-  Array copy(array.dtype(), array.shape());
-  std::ranges::copy(array.bytes(), copy.mutable_bytes().begin());
-  return copy;
-}
-
 /// A producer of DLPack's capsules of the elements.
 template <class... Options>
 nb::object exported(Array array, const Options&...) {
@@ -165,6 +159,12 @@ PyObject* numpy_array_class() {
 bool is_numpy_array(nb::handle object) { return object.type().ptr() == numpy_array_class(); }
 
 }  // namespace
+
+Array copy_of(const Array& array) {
+  Array copy(array.dtype(), array.shape());
+  std::ranges::copy(array.bytes(), copy.mutable_bytes().begin());
+  return copy;
+}
 
 nb::tuple sizes_of(std::span<const Dim> sizes) {
   nb::list made;

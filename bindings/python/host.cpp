@@ -14,11 +14,7 @@ namespace {
 /// Arrays of Python, which may keep them: copies.
 nb::list copies_of(std::span<const Array> operands) {
   nb::list arrays;
-  for (const Array& operand : operands) {
-    Array copy(operand.dtype(), operand.shape());
-    std::ranges::copy(operand.bytes(), copy.mutable_bytes().begin());
-    arrays.append(wrap(Item(Tensor(std::move(copy)))));
-  }
+  for (const Array& operand : operands) arrays.append(wrap(Item(Tensor(copy_of(operand)))));
   return arrays;
 }
 

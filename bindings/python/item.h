@@ -89,6 +89,8 @@ Values values_of(nb::handle arrays, Trace& trace);
 std::shared_ptr<Trace> trace_of(nb::handle arrays);
 /// The elements; computes them. Throws Error for a traced array.
 Array read(const Item& item);
+/// The same elements in memory of their own.
+Array copy_of(const Array& array);
 /// Whether it is an array or a number of NumPy.
 bool is_numpy(nb::handle object);
 /// A view of NumPy's array, which must stay; nothing for other objects, and for an array that is not what Array is: row-major elements of a
