@@ -9,7 +9,7 @@ from ._array import place_of
 from ._conversions import asarray
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
-from .numpy._base import array_of, call, integers_of, reduced
+from .numpy._base import array_of, call, integers_of, products, reduced
 from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, nextafter, pow, where  # noqa: A004
 
 bitwise_not = bitwise_invert
@@ -51,10 +51,11 @@ def select_n(which, *cases):
 
 
 def clamp(low, x, high):
-    """x limited to low..high; at both ends the derivative is 0."""
+    """x limited to low..high, to `high` where that is below `low`; at both ends the derivative is 0."""
     x, limited = array_of(x), jnp.clip(x, low, high)
     inside = jnp.logical_and(jnp.greater(x, low), jnp.less(x, high))
-    end = where(jnp.greater(low, x), low, where(jnp.less(high, x), high, call("stop_gradient", limited)))
+    from_low = jnp.logical_and(jnp.greater(low, x), jnp.less(low, high))
+    end = where(from_low, low, where(jnp.less(high, x), high, call("stop_gradient", limited)))
     return where(inside, x, end)
 
 
@@ -105,8 +106,11 @@ def full(shape, fill_value, dtype=None):
 
 def pad(x, padding_value, padding_config):
     """Elements (low, high, between) along each axis; negative numbers take away."""
-    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
-    return call("pad", array_of(x), list(low), list(high), list(interior), float(padding_value))
+    x, ends = array_of(x), [list(each) for each in zip(*padding_config)] or [[], [], []]
+    if isinstance(padding_value, (int, float)) and float(padding_value) == padding_value:  # neither NaN nor too long
+        return call("pad", x, *ends, float(padding_value))
+    inside = call("pad", jnp.ones(x.shape, "bool"), *ends, 0.0)
+    return where(inside, call("pad", x, *ends, 0.0), array_of(padding_value).astype(x.dtype))
 
 
 def slice(x, start_indices, limit_indices, strides=None):  # noqa: A001
@@ -196,7 +200,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     """The sum of products over the contracted axes, for each index on the batch axes: ((lhs, rhs), (lhs, rhs)) of both."""
     contract, batch = dimension_numbers
     lhs, rhs = _preferred(lhs, rhs, preferred_element_type)
-    return call("dot", lhs, rhs, *[[int(i) for i in axes] for axes in (*contract, *batch)])
+    return products("dot", lhs, rhs, None, *[[int(i) for i in axes] for axes in (*contract, *batch)])
 
 
 def _conv_words(numbers, rank):

@@ -477,3 +477,27 @@ def test_complex_logarithms_at_their_poles():
             expected = getattr(np, name)(z)
         for seen in (getattr(jnp, name)(z), rlx.jit(getattr(jnp, name))(z)):
             np.testing.assert_allclose(np.asarray(seen), expected, rtol=1e-14, atol=1e-16)
+
+
+def test_rare_arguments_are_as_in_numpy():
+    x = np.float32([[1, -2], [3, np.nan]])
+    assert np.array_equal(jnp.flip(np.arange(3), ()), np.arange(3)) and np.array_equal(jnp.flip(np.arange(3)), [2, 1, 0])
+    assert jnp.copysign(np.float16([1, -2]), np.float32([-1])).dtype == rlx.float32 and jnp.spacing(rlx.ones_like(jnp.zeros(1, "bfloat16"))).dtype == rlx.bfloat16
+    for name in ("remainder", "fmod"):
+        assert getattr(jnp, name)(np.int32([7, -7, 7]), np.int32([0, 0, 2])).tolist() == [0, 0, 1]
+    chosen = np.array([[True, False], [True, True]])
+    for name in ("nanmean", "nanvar", "nanstd"):
+        np.testing.assert_allclose(getattr(jnp, name)(x, where=chosen), getattr(np, name)(x, where=chosen), rtol=1e-6)
+    assert jnp.nanmax(x, axis=0, initial=-1, where=chosen).tolist() == [3, -1] and jnp.nanmin(x, axis=1, initial=2).tolist() == [-2, 2]
+    z = np.complex64([1 + 2j, 3 - 1j, complex(np.nan, 0)])
+    assert jnp.nanvar(z).dtype == rlx.float32 and np.allclose(jnp.nanvar(z), np.nanvar(z))
+    assert np.allclose(jnp.i0(np.int32([0, 2])), np.i0([0, 2]))
+
+
+def test_rare_operands_are_as_in_jax():
+    assert lax.clamp(np.int32(8), np.int32([1, 6, 9]), np.int32(5)).tolist() == [5, 5, 5]
+    assert lax.pad(np.int64([1]), 2**53 + 1, [(1, 0, 0)]).tolist() == [2**53 + 1, 1]
+    assert rlx.jit(lambda x, v: lax.pad(x, v, [(1, -1, 1)]))(np.complex64([1, 2]), np.complex64(3j)).tolist() == [3j, 1, 3j]
+    assert rlx.grad(lambda v: lax.pad(np.float32([1, 2]), v, [(1, 2, 1)]).sum())(np.float32(0)) == 4
+    either = np.array([True, False])
+    assert bool(lax.dot_general(either, either, (([0], [0]), ([], []))).numpy()) is True

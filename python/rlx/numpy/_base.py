@@ -128,6 +128,14 @@ def along(x, axis):
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
+def products(name, x, y, dtype, *args):
+    """In `dtype`, where it is given. Of bool whether any product is true. `precision` is the session's: rlx.Session says in which numbers products are computed."""
+    x, y = array_of(x), array_of(y)
+    if dtype is None and x.dtype == y.dtype == DType["bool"]:
+        return call("ne", call(name, x.astype(DType.i32), y.astype(DType.i32), *args), 0)
+    return call(name, x, y, *args) if dtype is None else call(name, x.astype(dtype), y.astype(dtype), *args)
+
+
 def public(names):
     """Of the names in a module those of its own functions."""
     return [name for name, value in names.items() if name[0] != "_" and getattr(value, "__module__", None) == names["__name__"]]

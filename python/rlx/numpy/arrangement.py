@@ -121,7 +121,9 @@ def unstack(x, axis=0):
 
 def flip(x, axis=None):
     """The order along axes turned round, by default along all."""
-    return call("flip", array_of(x), () if axis is None else sizes_of(axis))
+    x = array_of(x)
+    axes = range(x.ndim) if axis is None else sizes_of(axis)
+    return call("flip", x, list(axes)) if axes else x
 
 
 def roll(x, shift, axis=None):

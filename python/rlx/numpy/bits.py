@@ -68,7 +68,7 @@ def frexp(x):
 def spacing(x):
     """The distance from x to its neighbour of larger magnitude."""
     x = float_of(x)
-    away = where(less(x, 0), -math.inf, math.inf)
+    away = where(less(x, 0), -math.inf, math.inf).astype(x.dtype)
     return where(isfinite(x), nextafter(x, away) - x, math.nan)
 
 

@@ -87,9 +87,18 @@ def _counted(x, y):
     return (array_of(x).astype(DType.i32), y) if dtype_of(x) == dtype_of(y) == DType["bool"] else (x, y)
 
 
+def _rest(x, y):
+    """x - y * trunc(x / y); of integers by 0, as in NumPy, 0."""
+    dtype = result_type(x, y)
+    if is_floating(dtype):
+        return call("rem", x, y)
+    divisor = array_of(y).astype(dtype)
+    return call("rem", x, where(equal(divisor, 0), 1, divisor))
+
+
 def fmod(x, y):
-    """x - y * trunc(x / y): of the sign of x."""
-    return call("rem", *_counted(x, y))
+    """x - y * trunc(x / y): of the sign of x; of integers by 0 it is 0."""
+    return _rest(*_counted(x, y))
 
 
 for _name, _of in _BINARY.items():
@@ -144,9 +153,9 @@ def floor_divide(x, y):
 
 
 def remainder(x, y):
-    """x - y * floor(x / y): of the sign of y."""
+    """x - y * floor(x / y): of the sign of y; of integers by 0 it is 0."""
     x, y = _counted(x, y)
-    rest = call("rem", x, y)
+    rest = _rest(x, y)
     rest = where(_signs_differ(rest, y), rest + y, rest)
     if not is_floating(dtype_of(rest)):
         return rest
@@ -259,7 +268,7 @@ def signbit(x):
 def copysign(x, y):
     """The magnitude of x with the sign of y."""
     x, y = _floats(x, y)
-    magnitude = abs(asarray(x, y.dtype) if type(x) in OF_PYTHON else x)
+    magnitude = abs(array_of(x).astype(result_type(x, y)))
     return where(signbit(y), -magnitude, magnitude)
 
 

@@ -1,22 +1,14 @@
 """Products of matrices and vectors."""
-from .._core import DType, Error
-from ._base import array_of, call, place_of, public, sizes_of, written
+from .._core import Error
+from ._base import array_of, call, place_of, products, public, sizes_of, written
 from .arrangement import reshape
 from .elementwise import conj
 from .reductions import sum
 
 
-def _products(name, x, y, dtype, *args):
-    """In `dtype`, where it is given. Of bool whether any product is true. `precision` is the session's: rlx.Session says in which numbers products are computed."""
-    x, y = array_of(x), array_of(y)
-    if dtype is None and x.dtype == y.dtype == DType["bool"]:
-        return call("ne", call(name, x.astype(DType.i32), y.astype(DType.i32), *args), 0)
-    return call(name, x, y, *args) if dtype is None else call(name, x.astype(dtype), y.astype(dtype), *args)
-
-
 def matmul(x, y, precision=None, preferred_element_type=None):
     """The matrix product; leading axes broadcast."""
-    return _products("matmul", x, y, preferred_element_type)
+    return products("matmul", x, y, preferred_element_type)
 
 
 def dot(x, y, precision=None, preferred_element_type=None):
@@ -47,7 +39,7 @@ def tensordot(x, y, axes=2, precision=None, preferred_element_type=None):
     if isinstance(axes, int):
         axes = list(range(x.ndim - axes, x.ndim)), list(range(axes))
     left, right = [[place_of(axis, z.ndim) for axis in sizes_of(each)] for z, each in zip((x, y), axes)]
-    return _products("dot", x, y, preferred_element_type, left, right)
+    return products("dot", x, y, preferred_element_type, left, right)
 
 
 def outer(x, y):

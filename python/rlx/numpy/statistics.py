@@ -7,7 +7,7 @@ from .._dtypes import is_complex, is_floating
 from ._base import array_of, axes_of, call, float_of, of_type, place_of, public
 from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
 from .creation import arange, linspace, zeros
-from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, sqrt, where
+from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, real, sqrt, where
 from .products import matmul
 from .reductions import any, argmax, argmin, cumprod, cumsum, diff, max, mean, min, prod, std, sum, var
 
@@ -131,13 +131,13 @@ def nancumprod(x, axis=None, dtype=None):
     return cumprod(_filled(x, 1.0), axis, dtype)
 
 
-def _numbers(x, axis):
-    return sum(logical_not(isnan(float_of(x))), axis, keepdims=True)
+def _numbers(x, axis, where=None):
+    return sum(logical_not(isnan(float_of(x))), axis, keepdims=True, where=where)
 
 
-def _extreme(function, worst, x, axis, keepdims):
-    result = function(_filled(x, worst), axis, keepdims=keepdims)
-    if not is_floating(result.dtype):
+def _extreme(function, worst, x, axis, keepdims, initial, chosen):
+    result = function(_filled(x, worst), axis, keepdims=keepdims, initial=initial, where=chosen)
+    if not is_floating(result.dtype) or initial is not None:
         return result
     return where(_without_numbers(x, axis, result, keepdims), math.nan, result)
 
@@ -148,14 +148,14 @@ def _without_numbers(x, axis, result, keepdims):
     return none if keepdims else reshape(none, result.shape)
 
 
-def nanmax(x, axis=None, keepdims=False):
+def nanmax(x, axis=None, keepdims=False, initial=None, where=None):
     """As max, without NaN; NaN where there is nothing else."""
-    return _extreme(max, -math.inf, x, axis, keepdims)
+    return _extreme(max, -math.inf, x, axis, keepdims, initial, where)
 
 
-def nanmin(x, axis=None, keepdims=False):
+def nanmin(x, axis=None, keepdims=False, initial=None, where=None):
     """As min, without NaN; NaN where there is nothing else."""
-    return _extreme(min, math.inf, x, axis, keepdims)
+    return _extreme(min, math.inf, x, axis, keepdims, initial, where)
 
 
 def nanargmax(x, axis=None, keepdims=False):
@@ -173,10 +173,10 @@ def _place_of_extreme(place, worst, x, axis, keepdims):
     return where(_without_numbers(x, axis, found, keepdims), -1, found)
 
 
-def nanmean(x, axis=None, dtype=None, keepdims=False):
+def nanmean(x, axis=None, dtype=None, keepdims=False, where=None):
     """As mean, without NaN."""
-    total = nansum(x, axis, dtype, True)
-    return _reduced(total / _numbers(x, axis).astype(total.dtype), x, axis, keepdims)
+    total = nansum(x, axis, dtype, True, where=where)
+    return _reduced(total / _numbers(x, axis, where).astype(total.dtype), x, axis, keepdims)
 
 
 def _reduced(result, x, axis, keepdims):
@@ -185,17 +185,17 @@ def _reduced(result, x, axis, keepdims):
     return result if keepdims else reshape(result, [size for i, size in enumerate(x.shape) if i not in axes])
 
 
-def nanvar(x, axis=None, ddof=0, keepdims=False):
+def nanvar(x, axis=None, ddof=0, keepdims=False, where=None):
     """As var, without NaN."""
     x = float_of(x)
-    changes = where(isnan(x), 0.0, x - nanmean(x, axis, keepdims=True))
-    total = sum(changes * changes, axis, keepdims=True)
-    return _reduced(total / (_numbers(x, axis) - ddof).astype(total.dtype), x, axis, keepdims)
+    changes = _filled(x - nanmean(x, axis, keepdims=True, where=where), 0.0)
+    total = sum(real(changes * conj(changes)), axis, keepdims=True, where=where)
+    return _reduced(total / (_numbers(x, axis, where) - ddof).astype(total.dtype), x, axis, keepdims)
 
 
-def nanstd(x, axis=None, ddof=0, keepdims=False):
+def nanstd(x, axis=None, ddof=0, keepdims=False, where=None):
     """As std, without NaN."""
-    return sqrt(nanvar(x, axis, ddof, keepdims))
+    return sqrt(nanvar(x, axis, ddof, keepdims, where))
 
 
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):

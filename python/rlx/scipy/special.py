@@ -380,10 +380,13 @@ def _(primals, tangents):
     return _log_ndtr(x), dx * where(tail.near, exp(_norm_logpdf(tail.inside) - _log_ndtr(tail.inside)), -tail.far / tail.series)
 
 
-@custom_jvp
 def ndtri(p):
     """x with ndtr(x) = p."""
-    p = float_of(p)
+    return _ndtri(float_of(p))
+
+
+@custom_jvp
+def _ndtri(p):
     small = _safe((p > 0) & (p < 1), where(p < 0.5, p, 1.0 - p), 0.25)
     goal = log(small)
     x = -sqrt(-2.0 * goal)
@@ -396,10 +399,10 @@ def ndtri(p):
     return where((p > 0) & (p < 1), x, edge)
 
 
-@ndtri.defjvp
+@_ndtri.defjvp
 def _(primals, tangents):
     (p,), (dp,) = primals, tangents
-    x = ndtri(p)
+    x = _ndtri(p)
     return x, dp * exp(-_norm_logpdf(x))
 
 
@@ -413,18 +416,21 @@ def i1e(x):
     return call("bessel_i1e", float_of(x))
 
 
-@custom_jvp
 def i0(x):
     """The modified Bessel function of order 0."""
-    x = float_of(x)
+    return _i0(float_of(x))
+
+
+@custom_jvp
+def _i0(x):
     half = exp(abs(x) * 0.5)  # the whole one is infinite earlier than the result
     return half * (half * i0e(x))
 
 
-@i0.defjvp
+@_i0.defjvp
 def _(primals, tangents):
     (x,), (dx,) = primals, tangents
-    return i0(x), dx * i1(x)
+    return _i0(x), dx * i1(x)
 
 
 def i1(x):
