@@ -186,6 +186,15 @@ TEST(WordPieceTokenizer, SpecialTokensAreLeftOutEvenIfTheNormalizerChangesThem) 
   EXPECT_EQ(tokenizer.decode(encoding.ids, false), "a <end> b");
 }
 
+// As `tokenizers` 0.23 cuts: punctuation is symbols too.
+TEST(WordPieceTokenizer, SetsHaveClassesOfPosix) {
+  Value file = small_file();
+  const std::string letters = "[[:^punct:]&&[^[:space:][:digit:]]]";
+  file["normalizer"] = {{"type", "Replace"}, {"pattern", {{"Regex", letters}}}, {"content", "a"}};
+  file["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", "[[:punct:]]"}}}, {"behavior", "Removed"}};
+  EXPECT_EQ(make(file).encode_ids("b+b$b", false), (std::vector<std::int32_t>{36, 36, 36}));
+}
+
 /// Forty rules that each write ten letters for one would make 10^40.
 TEST(WordPieceTokenizer, RulesThatMultiplyATextAreBounded) {
   const Value tenfold = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};
@@ -261,6 +270,8 @@ constexpr Malformed malformed[] = {
      "tokenizer.json: normalizer.normalizers[1]: the field 'type' is missing"},
     {"/normalizer", R"({"type":"Replace","pattern":{"Regex":"(a+"},"content":""})",
      "tokenizer.json: normalizer.pattern.Regex: the pattern has a group that is not closed, at code point 3"},
+    {"/normalizer", R"({"type":"Replace","pattern":{"Regex":"[[:lower:]]"},"content":""})",
+     "tokenizer.json: normalizer.pattern.Regex: the pattern asks for the class [:lower:], which is not supported, at code point 1"},
     {"/normalizer", R"({"type":"Replace","pattern":{"String":""},"content":""})",
      "tokenizer.json: normalizer.pattern.String: an empty pattern cannot be replaced"},
     {"/pre_tokenizer/type", "\"Metaspace\"", "tokenizer.json: pre_tokenizer: the field 'replacement' is missing"},

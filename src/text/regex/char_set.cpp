@@ -109,12 +109,32 @@ bool CharSet::of_property(std::string_view name, CharSet& set) {
   return false;
 }
 
+bool CharSet::of_posix_class(std::string_view name, CharSet& set) {
+  const auto of = [](std::initializer_list<std::string_view> categories) {
+    std::uint32_t mask = 0;
+    for (const std::string_view category : categories) mask |= categories_named(category);
+    return of_categories(mask);
+  };
+  if (name == "punct") set = of({"P", "S"});
+  else if (name == "digit") set = digits();
+  else if (name == "xdigit") set = CharSet({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
+  else if (name == "cntrl") set = of({"Cc"});
+  else if (name == "ascii") set = CharSet(0, 0x7F);
+  else if (name == "space") set = spaces();
+  else if (name == "word") set = code_points_where(unicode::is_word, last_code_point).intersection(CharSet(0x200C, 0x200D).complement());
+  else if (name == "graph" || name == "print") set = of({"Cc", "Cn", "Cs"}).complement().intersection(spaces().complement());
+  else if (name != "blank") return false;
+  if (name == "blank") set.add_range('\t', '\t');
+  if (name == "blank" || name == "print") set.add(of({"Zs"}));
+  return true;
+}
+
 CharSet CharSet::digits() { return of_categories(categories_named("Nd")); }
 
 CharSet CharSet::words() {
   static const CharSet set = [] {
-    const CharSet joiners(0x200C, 0x200D);
-    CharSet words = code_points_where(unicode::is_word, last_code_point).intersection(joiners.complement());
+    CharSet words;
+    of_posix_class("word", words);
     words.add(CharSet({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}}));  // the numbers of Latin-1, but of no other block
     return words;
   }();

@@ -22,6 +22,9 @@ class CharSet {
   static CharSet of_categories(std::uint32_t categories);
   /// A general category ("L", "Lu", "N") or one of a few scripts ("Han", "Hiragana", "Katakana", "Hangul"). False for other names.
   static bool of_property(std::string_view name, CharSet& set);
+  /// A class that Oniguruma writes as [:name:], such as "punct". False for other names, and for those of which Unicode keeps lists of
+  /// their own ("alpha", "alnum", "lower", "upper").
+  static bool of_posix_class(std::string_view name, CharSet& set);
   static CharSet digits();
   /// The class \w of Oniguruma.
   static CharSet words();

@@ -258,6 +258,8 @@ class RegexParser {
       } else if (accept(U"&&")) {
         left = left ? left->intersection(set) : set;
         set = {};
+      } else if (auto posix = posix_class()) {
+        set.add(*posix);
       } else if (accept(U"[")) {
         set.add(bracket(depth + 1));
       } else {
@@ -266,6 +268,21 @@ class RegexParser {
     }
     take();
     if (left) set = left->intersection(set);
+    return negated ? set.complement() : set;
+  }
+
+  /// A class such as [:punct:], which stands within a set of Oniguruma's.
+  std::optional<CharSet> posix_class() {
+    if (peek() != '[' || peek(1) != ':') return std::nullopt;
+    const std::size_t begin = at_ + 2, end = text_.find_first_of(U":]", begin);
+    if (end == std::u32string::npos || !text_.substr(end).starts_with(U":]")) return std::nullopt;
+    std::string name;
+    for (const char32_t c : text_.substr(begin, end - begin)) unicode::append_utf8(name, c);
+    const bool negated = name.starts_with('^');
+    CharSet set;
+    if (!CharSet::of_posix_class(std::string_view(name).substr(negated ? 1 : 0), set))
+      refuse(fmt::format("asks for the class [:{}:], which is not supported", name));
+    at_ = end + 2;
     return negated ? set.complement() : set;
   }
 
