@@ -48,7 +48,8 @@ absolute = abs
 def sign(x):
     """-1, 0 or 1, which is NaN of NaN; of complex numbers x / |x|."""
     x = array_of(x)
-    return call("where", call("eq", x, 0), 0.0, call("sign", x)) if is_floating(x.dtype) else call("sign", x)  # rlx.sign keeps that of -0
+    has_minus_0 = is_floating(x.dtype) or is_complex(x.dtype)  # rlx.sign keeps that of -0
+    return call("where", call("eq", x, 0), 0.0, call("sign", x)) if has_minus_0 else call("sign", x)
 
 
 def square(x):
