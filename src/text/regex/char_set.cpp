@@ -122,10 +122,10 @@ bool CharSet::of_posix_class(std::string_view name, CharSet& set) {
   else if (name == "ascii") set = CharSet(0, 0x7F);
   else if (name == "space") set = spaces();
   else if (name == "word") set = code_points_where(unicode::is_word, last_code_point).intersection(CharSet(0x200C, 0x200D).complement());
-  else if (name == "graph" || name == "print") set = of({"Cc", "Cn", "Cs"}).complement().intersection(spaces().complement());
-  else if (name != "blank") return false;
-  if (name == "blank") set.add_range('\t', '\t');
-  if (name == "blank" || name == "print") set.add(of({"Zs"}));
+  else if (name == "graph") set = of({"Cc", "Cn", "Cs"}).complement().intersection(spaces().complement());
+  else if (name == "print") of_posix_class("graph", set), set.add(of({"Zs"}));
+  else if (name == "blank") set = of({"Zs"}), set.add_range('\t', '\t');
+  else return false;
   return true;
 }
 
