@@ -494,6 +494,13 @@ def test_rare_arguments_are_as_in_numpy():
     assert np.allclose(jnp.i0(np.int32([0, 2])), np.i0([0, 2]))
 
 
+def test_vecdot_takes_an_axis_of_each():
+    x, y = np.arange(12, dtype=np.float32).reshape(3, 4), np.arange(24, dtype=np.float32).reshape(3, 2, 4)
+    np.testing.assert_array_equal(jnp.vecdot(x, y, axis=0), np.einsum("ik,ijk->jk", x, y))
+    with pytest.raises(rlx.Error, match="vecdot: axis -1 has size 1 in x, 4 in y"):
+        jnp.vecdot(x[:, :1], x)
+
+
 def test_rare_operands_are_as_in_jax():
     assert lax.clamp(np.int32(8), np.int32([1, 6, 9]), np.int32(5)).tolist() == [5, 5, 5]
     assert lax.pad(np.int64([1]), 2**53 + 1, [(1, 0, 0)]).tolist() == [2**53 + 1, 1]

@@ -1,7 +1,7 @@
 """Products of matrices and vectors."""
 from .._core import Error
 from ._base import array_of, call, place_of, products, public, sizes_of, written
-from .arrangement import reshape
+from .arrangement import moveaxis, reshape
 from .elementwise import conj
 from .reductions import sum
 
@@ -28,9 +28,12 @@ def vdot(x, y, precision=None, preferred_element_type=None):
 
 
 def vecdot(x, y, axis=-1, precision=None, preferred_element_type=None):
-    """The sum of products along an axis, the elements of x conjugated."""
-    products = conj(x) * array_of(y)
-    return sum(products, axis=axis, dtype=preferred_element_type or products.dtype)
+    """The sum of products along an axis of each, the elements of x conjugated; the other axes broadcast."""
+    x, y = moveaxis(array_of(x), axis, -1), moveaxis(array_of(y), axis, -1)
+    if x.shape[-1] != y.shape[-1]:
+        raise Error(f"vecdot: axis {axis} has size {x.shape[-1]} in x, {y.shape[-1]} in y (allowed: equal sizes)")
+    terms = conj(x) * y
+    return sum(terms, axis=-1, dtype=preferred_element_type or terms.dtype)
 
 
 def tensordot(x, y, axes=2, precision=None, preferred_element_type=None):
