@@ -76,6 +76,7 @@ struct OpDef {
   using TransposeRule = Values (*)(const Attrs&, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy);
   using VjpRule = Values (*)(const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dy);
   /// Operands with `batched[i]` carry the batch on axis 0; so do all results.
+  using VjpCondition = bool (*)(const Attrs&, std::span<const Type> operands);
   using BatchRule = Values (*)(const Attrs&, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);
 
   InferRule infer = nullptr;
@@ -87,6 +88,7 @@ struct OpDef {
   JvpRule jvp = nullptr;
   TransposeRule transpose = nullptr;
   VjpRule vjp = nullptr;
+  VjpCondition vjp_applies = nullptr;
   BatchRule batch = nullptr;
   std::string_view not_differentiable;  // the reason, where no derivative exists
   std::vector<Sample> (*samples)() = nullptr;
@@ -94,6 +96,9 @@ struct OpDef {
   // Of primitives that no kernel computes element by element.
   BodyRule expansion = nullptr;  // by others, for targets that do not compute it whole
   DestinationRule destination = nullptr;
+
+  /// Whether a reverse rule of its own differentiates it at these operands.
+  bool has_vjp(const Attrs& attrs, std::span<const Type> operands) const { return vjp && (!vjp_applies || vjp_applies(attrs, operands)); }
 };
 
 /// All ops by name, in the order of their names.
@@ -242,6 +247,8 @@ concept HasTranspose = requires { &T::transpose; };
 template <class T>
 concept HasVjp = requires { &T::vjp; };
 template <class T>
+concept HasVjpCondition = requires { &T::vjp_applies; };
+template <class T>
 concept HasBatch = requires { &T::batch; };
 template <class T>
 concept HasSamples = requires { &T::samples; };
@@ -274,6 +281,7 @@ std::vector<Type> infer_from_body(const OpDef& def, const Attrs& attrs, std::spa
 ///   evaluate(const T&, span<const Array>, span<Array>)                 samples() -> vector<Sample>
 ///   evaluate(const T&, span<const Array>, span<Array>, const RunRegion&) where attributes are regions
 ///   jvp(const T&, span x, span y, span dx) -> Values                   vjp(const T&, span x, span y, span dy) -> Values
+///   vjp_applies(const T&, span<const Type>) -> bool                    where vjp is not used for all operands
 ///   transpose(const T&, span x, const vector<bool>& linear, span dy) -> Values
 ///   batch(const T&, span x, const vector<bool>& batched, const Dim& size) -> Values
 template <class T>
@@ -358,6 +366,8 @@ class Op {
       d.vjp = [](const Attrs& a, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dy) {
         return detail::to_values(T::vjp(from(a), x, y, dy));
       };
+    if constexpr (detail::HasVjpCondition<T>)
+      d.vjp_applies = [](const Attrs& a, std::span<const Type> x) { return T::vjp_applies(from(a), x); };
     if constexpr (detail::HasBatch<T>)
       d.batch = [](const Attrs& a, std::span<const Value> x, const std::vector<bool>& b, const Dim& n) {
         return detail::to_values(T::batch(from(a), x, b, n));

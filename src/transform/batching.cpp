@@ -131,7 +131,7 @@ std::vector<Batched> batch_composite(GraphData& target, const OpDef& op, const A
   if (names_its_axes(op, operands.size())) return batch_by_roles(op, attrs, operands, size);
   const Graph body = trace_body(op, attrs, types);
   if (is_elementwise(body)) return batch_by_roles(op, attrs, operands, size);
-  if (!op.jvp && !op.vjp) return batch_graph(target, body, operands, size);
+  if (!op.jvp && !op.has_vjp(attrs, types)) return batch_graph(target, body, operands, size);
   return all_marked(Call::batch(call_with_rules(op, attrs, types), values_of(operands), marks_of(operands), size), true);
 }
 

@@ -158,7 +158,7 @@ Call call_with_rules(const OpDef& op, const Attrs& attrs, const std::vector<Type
       return collect(op.name, in[0].graph(), results, op.jvp(attrs, x, body(x), spread(operands, split)));
     });
   }
-  if (op.vjp) {
+  if (op.has_vjp(attrs, operands)) {
     std::vector<Type> inputs = operands;
     append(inputs, results);
     append(inputs, varying(results));

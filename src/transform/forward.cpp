@@ -57,7 +57,7 @@ Values refused(const OpDef& op, const Values& y, const Values& dx, PassMode mode
 std::vector<Dual> apply_rules(GraphData& target, const OpDef& op, const Attrs& attrs, const Values& x, const Values& dx, PassMode mode) {
   const Values y = emit(target, op, attrs, x);
   if (std::none_of(y.begin(), y.end(), [](Value v) { return carries_tangent(v.type()); })) return without_tangents(y);
-  if (mode == PassMode::reverse && op.vjp) return zip_duals(y, linear_by_vjp(op, attrs, x, y, dx));
+  if (mode == PassMode::reverse && op.has_vjp(attrs, types_of(x))) return zip_duals(y, linear_by_vjp(op, attrs, x, y, dx));
   Values dy;
   if (op.jvp) dy = op.jvp(attrs, x, y, dx);
   else if (op.transpose) dy = apply_linear(target, op, attrs, x, dx);
@@ -75,7 +75,8 @@ std::vector<Dual> differentiate(GraphData& target, const OpDef& op, const Attrs&
     if (!is_differentiable_operand(op, i, x[i].type())) dx[i] = {};
   if (!any(dx)) return without_tangents(emit(target, op, attrs, x));
   if (const ControlRule rule = control_rule(op)) return rule(target, attrs, zip_duals(x, dx), mode);
-  const bool has_rule = op.jvp || op.transpose || (op.vjp && mode == PassMode::reverse) || !op.not_differentiable.empty();
+  const bool has_rule =
+      op.jvp || op.transpose || (mode == PassMode::reverse && op.has_vjp(attrs, types_of(x))) || !op.not_differentiable.empty();
   if (op.body && !has_rule) return differentiate_body(target, op, attrs, zip_duals(x, dx), mode);
   return apply_rules(target, op, attrs, x, dx, mode);
 }

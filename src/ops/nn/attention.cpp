@@ -1,20 +1,13 @@
 // Scaled dot-product attention with grouped heads, masks, windows, biases and soft caps.
 #include <cmath>
 
+#include "ops/nn/attention_scores.h"
 #include "ops/nn/rounded_attention.h"
-#include "ops/wide.h"
 
 namespace rlx {
 namespace {
 
 using In = std::span<const Value>;
-using Ints = std::vector<std::int64_t>;
-
-Ints first_axes(int count) {
-  Ints axes;
-  for (int i = 0; i < count; ++i) axes.push_back(i);
-  return axes;
-}
 
 struct Attention {
   static constexpr OpKind kind = OpKind::composite;
@@ -48,42 +41,23 @@ struct Attention {
           q.type().to_string(), k.type().to_string(), v.type().to_string());
     return *group;
   }
-  /// (..., H, S, D) as (..., Hkv, G, S, D): the heads that share keys side by side, so that no head is copied.
-  static Value grouped(Value x, const Dim& group) {
-    if (group == Dim(1)) return x;
-    Dims shape = x.shape();
-    const std::size_t heads = shape.size() - 3;
-    shape[heads] = *Dim::exact_div(shape[heads], group);
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(heads) + 1, group);
-    return reshape(x, shape);
-  }
-  /// The product of each query (or row of weights) with the keys (or values) of its own head.
-  static Value by_head(Value rows, Value shared, const Dim& group, std::int64_t contracted) {
-    const int rank = shared.rank();
-    Value many = grouped(rows, group);
-    Dims shape = rows.shape();
-    Value product = dot(many, shared, {many.rank() - 1}, {contracted}, first_axes(rank - 2), first_axes(rank - 2));
-    shape.back() = product.dim(-1);
-    return reshape(product, shape);
-  }
   /// (..., H, Sq, Sk): a place for each query and key.
   static Dims score_shape(Value q, Value k) {
     Dims shape = q.shape();
     shape.back() = k.dim(-2);
     return shape;
   }
-  /// Position of each query minus position of each key, (Sq, Sk) or (..., 1, Sq, Sk).
-  static Value distance(Value q, Value k, Value positions) {
+  /// The places (..., Sq, 1) of queries and (1, Sk) of keys.
+  static std::pair<Value, Value> places(Value q, Value k, Value positions) {
     const Dim &queries = q.dim(-2), &keys = k.dim(-2);
     if (positions) {
       Dims shape = positions.shape();
       shape.insert(shape.end() - 1, Dim(1));
       shape.push_back(1);
-      return reshape(cast(positions, i32), shape) - iota(q, {keys}, i32, 0);
+      return {reshape(cast(positions, i32), shape), iota(q, {1, keys}, i32, 1)};
     }
     // Counted from the end, where the last query and the last key meet: no size is needed as a number.
-    Value query = reverse(iota(q, {queries, 1}, i32, 0), {0}), key = reverse(iota(q, {1, keys}, i32, 1), {1});
-    return key - query;
+    return {-reverse(iota(q, {queries, 1}, i32, 0), {0}), -reverse(iota(q, {1, keys}, i32, 1), {1})};
   }
   /// A mask or bias broadcasts to the scores (..., H, Sq, Sk).
   static void check_fits(std::string_view what, Value operand, const Dims& scores) {
@@ -113,7 +87,14 @@ struct Attention {
     if (!std::isfinite(op.scale)) fail("rlx.attention: scale {} (allowed: finite; 0: 1 / sqrt(D))", op.scale);
     if (op.scale == 0 && !q.dim(-1).is_static()) fail("rlx.attention: a symbolic head size {} needs a scale", q.dim(-1).to_string());
   }
-  static Value body(const Attention& op, In operands) {
+  struct Parts {
+    AttentionScoring scoring;
+    AttentionQueries queries;
+    AttentionKeys keys;
+    Value v;
+    bool places_are_numbers = true;
+  };
+  static Parts parts(const Attention& op, In operands) {
     const std::size_t needed = 3u + op.has_mask + op.has_bias + op.has_positions;
     if (operands.size() != needed) fail("rlx.attention: {} operands, the attributes say {}", operands.size(), needed);
     check_float(name, operands[0]);
@@ -123,20 +104,51 @@ struct Attention {
     Value positions = op.has_positions ? operands[next++] : Value();
     const Dim group = heads_per_group(q, k, v);
     check_attributes(op, q);
-    const Dims places = score_shape(q, k);
-    if (mask) check_mask(mask, places);
-    if (bias) check_bias(bias, places);
-    if (positions) check_positions(positions, places);
-    Value scores = by_head(q, k, group, k.rank() - 1) * (op.scale != 0 ? op.scale : 1 / std::sqrt(static_cast<double>(q.dim(-1).value())));
-    if (op.softcap > 0) scores = tanh(scores / op.softcap) * op.softcap;
-    if (bias) scores = scores + cast(bias, scores.dtype());
-    Value keep = mask;
-    auto also = [&](Value condition) { keep = keep ? logical_and(keep, condition) : condition; };
-    if (op.causal || op.window > 0) also(ge(distance(q, k, positions), scalar(q, 0, i32)));
-    if (op.window > 0) also(lt(distance(q, k, positions), scalar(q, static_cast<double>(op.window), i32)));
-    if (keep) scores = select(keep, scores, like(scores, -INFINITY));
-    Value weights = softmax(scores, -1, keep || bias);
-    return cast(by_head(weights, v, group, v.rank() - 2), operands[0].dtype());
+    const Dims scores = score_shape(q, k);
+    if (mask) check_mask(mask, scores);
+    if (bias) check_bias(bias, scores);
+    if (positions) check_positions(positions, scores);
+    const double scale = op.scale != 0 ? op.scale : 1 / std::sqrt(static_cast<double>(q.dim(-1).value()));
+    Parts parts{{scale, op.softcap, op.causal, op.window, group}, {q, mask, bias, {}}, {k, {}}, v, !positions};
+    if (parts.scoring.by_place()) std::tie(parts.queries.place, parts.keys.place) = places(q, k, positions);
+    return parts;
+  }
+  static Value body(const Attention& op, In operands) {
+    const Parts all = parts(op, operands);
+    Value weights = attention_weights(all.scoring, all.queries, all.keys).weights;
+    return cast(attention_by_head(weights, all.v, all.scoring.group, all.v.rank() - 2), operands[0].dtype());
+  }
+  /// A bias may have a gradient as large as the scores.
+  static bool vjp_applies(const Attention& op, std::span<const Type> operands) {
+    return !op.has_bias && attention_gradient_fits(operands[0], operands[1]);
+  }
+  static Values vjp(const Attention& op, In operands, In y, In dy) {
+    Parts all = parts(op, operands);
+    for (Value* one : {&all.queries.mask, &all.queries.place})
+      if (*one) *one = with_rank(*one, all.queries.q.rank());
+    const Values gradients =
+        attention_gradient(all.scoring, all.queries, all.keys, all.v, widen(y[0]), widen(dy[0]), all.places_are_numbers);
+    Values results(operands.size());
+    for (std::size_t i = 0; i < gradients.size(); ++i) results[i] = cast(gradients[i], operands[i].dtype());
+    return results;
+  }
+  /// By hand, so that a batch of attentions stays one.
+  static Values batch(const Attention& op, In operands, const std::vector<bool>& batched, const Dim& size) {
+    Values all(operands.begin(), operands.end());
+    const int rank = operands[0].rank() + (batched[0] ? 0 : 1);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Dims shape = all[i].shape();
+      if (i < 3 && !batched[i]) {
+        shape.insert(shape.begin(), size);
+        all[i] = broadcast_to(all[i], shape);
+      }
+      const bool is_positions = op.has_positions && i + 1 == all.size();
+      const auto missing = (is_positions ? rank - 2 : rank) - std::ssize(shape);
+      if (i < 3 || !batched[i] || missing == 0) continue;
+      shape.insert(shape.begin() + 1, static_cast<std::size_t>(missing), Dim(1));
+      all[i] = reshape(all[i], shape);
+    }
+    return {Op<Attention>().of(op, all)};
   }
   static std::vector<Sample> samples() {
     const Sample::Operand q{{f32, {2, 4, 3, 8}}}, kv{{f32, {2, 2, 5, 8}}}, all_heads{{f32, {2, 4, 5, 8}}},

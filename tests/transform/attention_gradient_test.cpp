@@ -1,0 +1,167 @@
+// The gradient of attention with many queries, whose scores are computed again in blocks, against that of whole scores.
+#include <gtest/gtest.h>
+
+#include "rlx/session.h"
+#include "transform/numeric.h"
+
+namespace rlx::test {
+namespace {
+
+using Program = std::function<Values(const Values&)>;
+
+constexpr std::int64_t batch = 2, shared_heads = 2, size = 3;
+
+/// What an attention is asked, with the operands of its masks and positions.
+struct Form {
+  std::int64_t heads, queries, keys;
+  std::function<AttentionOptions(const Values& more)> options;
+  std::vector<Array> more;
+
+  std::vector<Array> operands(std::int64_t places = batch) const {
+    std::vector<Array> all{random_f64({places, heads, queries, size}, 1), random_f64({places, shared_heads, keys, size}, 2),
+                           random_f64({places, shared_heads, keys, size}, 3)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Value loss(const Values& x, bool in_blocks) const {
+    AttentionOptions asked = options({x.begin() + 3, x.end()});
+    // With a bias, which changes nothing here, scores are whole.
+    if (!in_blocks) asked.bias = full(x[0], {1, 1, 1, 1}, 0, f64);
+    Value y = attention(x[0], x[1], x[2], asked);
+    return sum_all(sin(y * 3) * cos(iota(y, y.shape(), f64, 2)));
+  }
+  Values gradient(const Values& x, bool in_blocks) const { return grad(loss(x, in_blocks), {x[0], x[1], x[2]}); }
+};
+
+Graph graph_of(const std::vector<Array>& x, const Program& program) {
+  Graph graph;
+  std::vector<Type> types;
+  for (const Array& array : x) types.push_back(type_of(array));
+  const Values results = program(inputs_for(graph, types));
+  for (std::size_t i = 0; i < results.size(); ++i) graph.output("y" + std::to_string(i), results[i]);
+  return graph;
+}
+
+int loops(const Graph& graph) {
+  int found = 0;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) found += graph.node(id).op->name == "scan" ? 1 : 0;
+  return found;
+}
+
+void expect_near(const std::vector<Array>& seen, const std::vector<Array>& wanted, double tolerance) {
+  ASSERT_EQ(seen.size(), wanted.size());
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_LE(difference(seen[i], wanted[i]), tolerance * largest_magnitude(wanted[i])) << i;
+}
+
+void expect_the_gradient_of_whole_scores(const Form& form, int parts) {
+  const std::vector<Array> x = form.operands();
+  const Graph blocks = graph_of(x, [&](const Values& v) { return form.gradient(v, true); }),
+              whole = graph_of(x, [&](const Values& v) { return form.gradient(v, false); });
+  EXPECT_EQ(loops(blocks), parts);
+  EXPECT_EQ(loops(whole), 0);
+  expect_near(evaluate(blocks, named(x)), evaluate(whole, named(x)), 1e-12);  // sums of 600 roundings, in two orders
+}
+
+AttentionOptions plain(const Values&) { return {}; }
+
+Array bools(std::vector<std::int64_t> shape, unsigned seed) {
+  std::mt19937 random(seed);
+  return random_array({boolean, Dims(shape.begin(), shape.end())}, 0, 1, random);
+}
+
+TEST(AttentionGradient, OfEveryQueryAndKey) { expect_the_gradient_of_whole_scores({2, 517, 530, plain, {}}, 1); }
+
+TEST(AttentionGradient, OfHeadsThatShareKeysAndASoftCap) {
+  expect_the_gradient_of_whole_scores({4, 512, 512, [](const Values&) { return AttentionOptions{.scale = 2, .softcap = 1.5}; }, {}}, 1);
+}
+
+TEST(AttentionGradient, OfQueriesThatSeeThoseBeforeThem) {
+  const auto causal = [](const Values&) { return AttentionOptions{.causal = true}; };
+  expect_the_gradient_of_whole_scores({2, 530, 700, causal, {}}, 4);
+  expect_the_gradient_of_whole_scores({2, 1100, 512, causal, {}}, 4);  // 588 queries see no key
+}
+
+TEST(AttentionGradient, OfWindows) {
+  const auto window = [](const Values&) { return AttentionOptions{.causal = true, .window = 100}; };
+  expect_the_gradient_of_whole_scores({4, 600, 600, window, {}}, 4);
+  expect_the_gradient_of_whole_scores({2, 513, 900, window, {}}, 4);
+}
+
+TEST(AttentionGradient, OfMasksAndPositions) {
+  const auto masked = [](const Values& more) { return AttentionOptions{.mask = more[0]}; };
+  expect_the_gradient_of_whole_scores({2, 520, 512, masked, {bools({2, 1, 1, 512}, 4)}}, 1);
+  expect_the_gradient_of_whole_scores({4, 520, 512, masked, {bools({1, 4, 520, 1}, 5)}}, 1);  // rows that see nothing
+  const auto placed = [](const Values& more) {
+    return AttentionOptions{.causal = true, .window = 50, .mask = more[0], .positions = more[1]};
+  };
+  std::mt19937 random(6);
+  expect_the_gradient_of_whole_scores({2, 520, 512, placed, {bools({520, 512}, 7), random_array({i32, {2, 520}}, 0, 530, random)}}, 1);
+}
+
+TEST(AttentionGradient, MatchesDifferences) {
+  const Form form{2, 513, 514, [](const Values&) { return AttentionOptions{.softcap = 2, .causal = true}; }, {}};
+  const std::vector<Array> x = form.operands(1);
+  const std::vector<Array> gradients = run(x, [&](const Values& v) { return form.gradient(v, true); });
+  double along = 0;
+  std::vector<Array> after, before;
+  constexpr double step = 1e-5;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Array direction = random_f64(x[i].shape(), 20 + static_cast<unsigned>(i));
+    along += inner_product(gradients[i], direction);
+    after.push_back(moved(x[i], direction, step)), before.push_back(moved(x[i], direction, -step));
+  }
+  const auto at = [&](const std::vector<Array>& place) {
+    return run(place, [&](const Values& v) { return Values{form.loss(v, true)}; })[0].get_double(0);
+  };
+  EXPECT_NEAR(along, (at(after) - at(before)) / (2 * step), 1e-7 * (1 + std::abs(along)));
+}
+
+TEST(AttentionGradient, HasADerivativeAndABatch) {
+  const Form form{2, 512, 512, [](const Values&) { return AttentionOptions{.causal = true}; }, {}};
+  const std::vector<Array> x = form.operands();
+  const auto second = [&](const Values& v, bool in_blocks) {
+    const Values first = form.gradient(v, in_blocks);
+    return jvp(first, {v[0], v[1], v[2]}, {v[1], v[2], v[0]});
+  };
+  expect_near(run(x, [&](const Values& v) { return second(v, true); }), run(x, [&](const Values& v) { return second(v, false); }), 1e-11);
+  const auto each = [&](const Values& v, bool in_blocks) {
+    return vmap(
+        [&](const Values& one) {
+          Values alone;
+          for (Value value : one) alone.push_back(expand_dims(value, {0}));
+          return form.gradient(alone, in_blocks);
+        },
+        v, {0, 0, 0});
+  };
+  expect_near(run(x, [&](const Values& v) { return each(v, true); }), run(x, [&](const Values& v) { return each(v, false); }), 1e-12);
+}
+
+TEST(AttentionGradient, NeedsNoMemoryForWholeScores) {
+  constexpr std::int64_t length = 2048, heads = 8, features = 64;
+  Graph graph;
+  Values x;
+  for (const char* name : {"q", "k", "v"}) x.push_back(graph.input(name, {1, heads, length, features}, f32));
+  const Values gradients = grad(sum_all(square(attention(x[0], x[1], x[2], {.causal = true}))), x);
+  for (std::size_t i = 0; i < gradients.size(); ++i) graph.output("d" + std::to_string(i), gradients[i]);
+  EXPECT_LT(Session().compile(graph).arena_bytes(), heads * length * length * 4 / 2);
+}
+
+TEST(Attention, OfABatchStaysOne) {
+  const std::vector<Array> x{random_f64({3, 2, 2, 5, 4}, 1), random_f64({2, 2, 6, 4}, 2), random_f64({3, 2, 2, 6, 4}, 3),
+                             bools({3, 5, 6}, 4), numbers({3, 5}, {0, 1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 5, 5, 5, 5})};
+  const auto one = [](const Values& v) {
+    return Values{attention(v[0], v[1], v[2], {.causal = true, .mask = v[3], .positions = cast(v[4], i32)})};
+  };
+  const Graph batched = graph_of(x, [&](const Values& v) { return vmap(one, v, {0, std::nullopt, 0, 0, 0}); });
+  int whole = 0;
+  for (std::int32_t id = 0; id < static_cast<std::int32_t>(batched.size()); ++id) whole += batched.node(id).op->name == "attention" ? 1 : 0;
+  EXPECT_EQ(whole, 1);
+  const Array seen = evaluate(batched, named(x))[0];
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Array alone = run({slice_of(x[0], i), x[1], slice_of(x[2], i), slice_of(x[3], i), slice_of(x[4], i)}, one)[0];
+    EXPECT_LE(difference(slice_of(seen, i), alone), 1e-14) << i;
+  }
+}
+
+}  // namespace
+}  // namespace rlx::test
