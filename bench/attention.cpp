@@ -1,4 +1,5 @@
-// Attention of 12 heads of 64, compiled by a session, over lengths of 128 to 4096, causal and not, as a share of the multiply-add peak.
+// Attention of 12 heads of 64, compiled by a session, over lengths of 128 to 4096, causal and not, with its gradient if asked, as a share
+// of the multiply-add peak.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,12 +21,14 @@ int main(int argc, char** argv) {
   const std::map<std::string, DType> types{{"f32", f32}, {"bf16", bf16}};
   DType type = f32;
   app.add_option("--type", type, "of queries, keys and values")->transform(CLI::CheckedTransformer(types));
+  bool gradient = false;
+  app.add_flag("--gradient", gradient, "the result, and the gradients of queries, keys and values");
   return bench::run_command(app, argc, argv, [&] {
     const Session session(Device::cpu(), {.threads = options.threads, .cache_folder = ""});
     std::vector<bench::Case> cases;
     for (std::int64_t length : lengths) {
       for (bool causal : {false, true})
-        cases.push_back(bench::program_case(session, bench::attention_program(12, 64, length, causal, type)));
+        cases.push_back(bench::program_case(session, bench::attention_program(12, 64, length, causal, type, gradient)));
     }
     ThreadPool pool(options.threads);
     bench::run_cases(cases, options, pool);

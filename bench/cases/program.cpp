@@ -9,6 +9,7 @@
 #include "ops/nn/rounded_attention.h"
 #include "quant/block_format.h"
 #include "rlx/ops.h"
+#include "rlx/transform.h"
 
 namespace rlx::bench {
 namespace {
@@ -34,25 +35,35 @@ Dims dims_of(const Array& array) { return {array.shape().begin(), array.shape().
 
 }  // namespace
 
-Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype) {
+Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype, bool gradient) {
   const std::vector<std::int64_t> shape{1, heads, length, depth};
   Graph graph("attention");
   const auto input = [&](const char* name) { return graph.input(name, {1, heads, length, depth}, dtype); };
   const Value q = input("q"), k = input("k"), v = input("v");
   AttentionOptions options;
   options.causal = causal;
-  graph.output("out", cast(attention(q, k, v, options), f32));
+  const Value result = cast(attention(q, k, v, options), f32);
+  graph.output("out", result);
+  if (gradient) {
+    const Values gradients = grad(sum_all(result * cos(result)), {q, k, v});
+    for (std::size_t i = 0; i < gradients.size(); ++i) graph.output(fmt::format("gradient{}", i), gradients[i]);
+  }
+  constexpr double forward_products = 2, all_products = 6;  // scores, result; their gradients: of weights, values, queries and keys
   const auto values = [&](std::uint32_t seed) { return as_type(filled(shape, seed), dtype); };
   const double pairs = causal ? static_cast<double>(length * (length + 1) / 2) : static_cast<double>(length * length);
-  return {
-      .graph = graph,
-      .inputs = {{"q", values(1)}, {"k", values(3)}, {"v", values(5)}},
-      .params = {},
-      .shape = shape,
-      .name = fmt::format("{} heads x {}, length {}{}, {}", heads, depth, length, causal ? ", causal" : "", rlx::name(dtype)),
-      .about =
-          {{"kind", "attention"}, {"type", rlx::name(dtype)}, {"heads", heads}, {"depth", depth}, {"length", length}, {"causal", causal}},
-      .flops = 4.0 * static_cast<double>(heads * depth) * pairs};
+  return {.graph = graph,
+          .inputs = {{"q", values(1)}, {"k", values(3)}, {"v", values(5)}},
+          .params = {},
+          .shape = shape,
+          .name = fmt::format("{} heads x {}, length {}{}, {}{}", heads, depth, length, causal ? ", causal" : "", rlx::name(dtype),
+                              gradient ? ", gradient" : ""),
+          .about = {{"kind", gradient ? "attention gradient" : "attention"},
+                    {"type", rlx::name(dtype)},
+                    {"heads", heads},
+                    {"depth", depth},
+                    {"length", length},
+                    {"causal", causal}},
+          .flops = 2 * (gradient ? all_products : forward_products) * static_cast<double>(heads * depth) * pairs};
 }
 
 Program decode_program(std::int64_t heads, std::int64_t kv_heads, std::int64_t depth, std::int64_t keys, DType dtype) {

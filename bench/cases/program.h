@@ -22,7 +22,8 @@ struct Program {
 
 /// Attention over (1, heads, length, depth) in f32 or bf16. Multiply-adds of the two products count, for the pairs of query and key that
 /// are seen; exponentials do not.
-Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype = f32);
+Program attention_program(std::int64_t heads, std::int64_t depth, std::int64_t length, bool causal, DType dtype = f32,
+                          bool gradient = false);
 
 /// One query a head against keys and values (1, kv_heads, keys, depth), as a token meets them that continues a text. Beside f16 ones
 /// queries are f32.
