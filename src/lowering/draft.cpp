@@ -16,10 +16,26 @@ const KernelText& KernelTexts::of(Kernel kernel, const TargetDevice& target) {
   return known_.emplace(hash, Known{std::move(kernel), std::move(text)})->second.text;
 }
 
-bool Draft::may_stay(ValueId value) const {
-  if (!inner) return invariant[static_cast<std::size_t>(value.node)];
+namespace {
+
+constexpr std::int64_t vector_bytes = 16;
+
+ValueId root_of(const std::map<ValueId, ValueId>& views, ValueId value) {
   for (auto it = views.find(value); it != views.end(); it = views.find(value)) value = it->second;
-  return cut.is_source(value);
+  return value;
+}
+
+}  // namespace
+
+bool Draft::may_stay(ValueId value) const {
+  return inner ? cut.is_source(root_of(views, value)) : invariant[static_cast<std::size_t>(value.node)];
+}
+
+bool Draft::begins_aligned(ValueId value) const {
+  const ValueId root = root_of(views, value);
+  if (!slices.contains(root) && !slices.contains(value)) return true;
+  const Type& type = graph.type(root);
+  return Dim::exact_div(type.size(), vector_bytes * 8 / info(type.dtype).bits).has_value();
 }
 
 ValueId Draft::pack(ValueId value, ValueId reader, const Type& type, std::shared_ptr<const Claimed> claimed, std::vector<ValueId>& reads) {
@@ -39,8 +55,8 @@ GeneratedKernel Draft::generate(Kernel kernel) const {
   mark_large_results(kernel, graph, target.caps.past_caches_bytes);
   std::vector<std::int64_t> first = first_elements(kernel);
   for (std::size_t i = 0; i < first.size(); ++i) {
-    constexpr std::int64_t vector_bytes = 16;
-    kernel.buffers[i].aligned = bytes_for(kernel.buffers[i].dtype, first[i]) % vector_bytes == 0;
+    KernelBuffer& buffer = kernel.buffers[i];
+    buffer.aligned = bytes_for(buffer.dtype, first[i]) % vector_bytes == 0 && begins_aligned(buffer.value);
   }
   KernelText text = texts.of(counted_from(kernel, first), target);
   return {std::move(kernel), std::move(text), nullptr, std::move(first)};

@@ -29,6 +29,7 @@ struct Draft {
   const bool fuse;
   const bool inner;                         // of a region, whose operands may turn out to be weights, which are packed once
   const std::vector<std::string> symbols;   // of the whole graph, as a region may use more than its operands show
+  const std::set<ValueId> slices;           // of a scan's step: its inputs and results that begin anywhere in an array of them
   Cut cut;                                  // which values are stored
   std::map<ValueId, ValueId> views = {};    // values that share the bytes of another stored value
   std::set<ValueId> inside = {};            // values on the way to what a claim computes: nobody else computes them, stored or not
@@ -44,6 +45,8 @@ struct Draft {
   }
   /// Whether the bytes of a stored value may stay as they are from run to run.
   bool may_stay(ValueId value) const;
+  /// Whether the bytes of a stored value begin where 16 bytes do.
+  bool begins_aligned(ValueId value) const;
   /// Whether runs compute a node, and not what is prepared for them.
   bool is_of_runs(ValueId value) const { return inner || !invariant[static_cast<std::size_t>(value.node)]; }
   /// Adds a launch that packs `value`, which may stay, for whoever computes `reader`. What it reads of the two comes into `reads`.

@@ -8,6 +8,7 @@
 #include "lowering/one_row.h"
 #include "lowering/outputs.h"
 #include "lowering/split_at_guards.h"
+#include "ops/control/control.h"
 #include "ops/scalar/reinterpret.h"
 
 namespace rlx {
@@ -48,11 +49,30 @@ Cut cut_for(const TargetDevice& target, const Graph& graph, bool fuse) {
       [&](const Node& node, std::size_t operand) { return read_operand(target, graph, node, operand); }, on_chip_row, fuse);
 }
 
+/// The inputs and results of a region of node `id` that begin anywhere: what a scan moves along its operands and results, and what is
+/// itself such a slice.
+std::set<ValueId> slices_of(const Draft& draft, std::int32_t id, const Graph& region) {
+  const Node& node = draft.graph.node(id);
+  std::set<ValueId> slices;
+  std::size_t carries = region.outputs().size(), moving = carries;
+  if (node.op == &Op<Scan>::def()) {
+    const Scan op = Op<Scan>::from(node.attrs);
+    carries = static_cast<std::size_t>(op.carries), moving = carries + static_cast<std::size_t>(op.scanned);
+  }
+  const std::size_t before = node.operands.size() - region.inputs().size();  // the predicate of a branch
+  for (std::size_t i = 0; i < region.inputs().size(); ++i)
+    if ((carries <= i && i < moving) || !draft.begins_aligned(node.operands[before + i])) slices.insert(region.inputs()[i].second.id());
+  for (std::size_t i = 0; i < region.outputs().size(); ++i)
+    if (carries <= i || !draft.begins_aligned({id, static_cast<std::int32_t>(i)})) slices.insert(region.outputs()[i].second.id());
+  return slices;
+}
+
 /// From a graph of primitives, and of composites that the target's claims take, to a program.
 class Lowering {
  public:
-  Lowering(const Graph& graph, const TargetDevice& target, bool fuse, std::vector<std::string> symbols, bool inner)
-      : graph_(graph), draft_{graph, target, fuse, inner, std::move(symbols), cut_for(target, graph, fuse)} {}
+  Lowering(const Graph& graph, const TargetDevice& target, bool fuse, std::vector<std::string> symbols, bool inner,
+           std::set<ValueId> slices = {})
+      : graph_(graph), draft_{graph, target, fuse, inner, std::move(symbols), std::move(slices), cut_for(target, graph, fuse)} {}
 
   Program run() {
     share_bytes();
@@ -207,8 +227,8 @@ void Lowering::lower_regions(Program& result) const {
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph_.size()); ++id)
     for (const Attr& attr : draft_.cut.on_host(id) ? graph_.node(id).attrs : Attrs{})
       if (const auto* region = std::get_if<Region>(&attr); region && *region && !result.regions.count(region->get()))
-        result.regions[region->get()] =
-            std::make_shared<Program>(Lowering(**region, draft_.target, draft_.fuse, draft_.symbols, true).run());
+        result.regions[region->get()] = std::make_shared<Program>(
+            Lowering(**region, draft_.target, draft_.fuse, draft_.symbols, true, slices_of(draft_, id, **region)).run());
 }
 
 Launch Lowering::host_launch(std::int32_t id) const {
