@@ -508,3 +508,25 @@ def test_rare_operands_are_as_in_jax():
     assert rlx.grad(lambda v: lax.pad(np.float32([1, 2]), v, [(1, 2, 1)]).sum())(np.float32(0)) == 4
     either = np.array([True, False])
     assert bool(lax.dot_general(either, either, (([0], [0]), ([], []))).numpy()) is True
+
+
+def cofactors(a):
+    rest = lambda i, j: np.delete(np.delete(a, i, 0), j, 1)  # noqa: E731
+    return np.array([[(-1) ** (i + j) * np.linalg.det(rest(i, j)) for j in range(len(a))] for i in range(len(a))])
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_the_gradient_of_a_determinant_is_its_cofactors_of_singular_matrices_too(n):
+    rng = np.random.default_rng(n)
+    for rank in range(n + 1):
+        a = (rng.integers(-3, 4, (n, rank)) @ rng.integers(-2, 3, (rank, n))).astype(float)
+        parts = np.diag([0.0] * (n - rank) + [1.0] * rank)
+        for each in (a, parts, np.roll(parts, 1, 0)):
+            compare(rlx.grad(jnp.linalg.det)(each), cofactors(each))
+        batch = np.stack([a, parts, np.eye(n) + a])
+        compare(rlx.grad(lambda x: jnp.linalg.det(x).sum())(batch), np.stack([cofactors(each) for each in batch]))
+
+
+def test_second_derivatives_of_determinants_of_three_singular_rows_are_differences_of_cofactors():
+    a, d = np.float64([[1, 2, 3], [2, 4, 6], [1, 0, 1]]), np.random.default_rng(1).normal(size=(3, 3))
+    compare(rlx.jvp(rlx.grad(jnp.linalg.det), (a,), (d,))[1], (cofactors(a + 1e-4 * d) - cofactors(a - 1e-4 * d)) / 2e-4)

@@ -5,6 +5,7 @@ import math
 
 from .._array import Array
 from .._core import DType, Error
+from .._custom import custom_jvp
 from .._dtypes import is_complex
 from . import arrangement
 from ._base import array_of, call, float_of, place_of, public, reduced
@@ -13,7 +14,7 @@ from .creation import eye, zeros
 from .elementwise import abs, conj, equal, log, not_equal, sign, where
 from .information import finfo
 from .products import matmul, outer, tensordot, vecdot
-from .reductions import max, min, prod, sum
+from .reductions import argmin, max, min, prod, sum
 from .types import result_type
 
 
@@ -142,10 +143,43 @@ def slogdet(a):
     return Slogdet(prod(sign(values), axis=-1) * where(even, 1.0, -1.0).astype(values.dtype), sum(log(abs(values)), axis=-1))
 
 
-def det(a):
-    """The determinant."""
+@custom_jvp
+def _det(a):
     values, even = _factors(a)
     return prod(values, axis=-1) * where(even, 1.0, -1.0).astype(values.dtype)
+
+
+@_det.defjvp
+def _(primals, tangents):
+    """The trace of adj(a) da, of a singular matrix too. A pivot of 0 divides nothing where it is the last one: so columns are exchanged."""
+    (a,), (da,) = primals, tangents
+    n = a.shape[-1]
+    least = expand_dims(argmin(abs(_factors(a)[0]), axis=-1), -1)
+    place = call("iota", least, [*least.shape[:-1], n], DType.i32, -1)
+    columns = expand_dims(where(equal(place, least), n - 1, where(equal(place, n - 1), least, place)), -2)
+    exchanged, tangent = [arrangement.take_along_axis(each, columns, axis=-1) for each in (a, da)]
+    factors, _, rows = call("lu", exchanged)
+    values, even = _factors(exchanged)
+    sign_of = where(equal(even, equal(squeeze(least, -1), n - 1)), 1.0, -1.0).astype(a.dtype)  # of both exchanges
+    others = expand_dims(prod(values[..., :-1], axis=-1), (-2, -1))
+    safe = where(equal(others, 0), eye(n, dtype=a.dtype), factors)
+    by_lower = call("triangular_solve", safe, arrangement.take_along_axis(tangent, expand_dims(rows, -1), axis=-2), True, True, False, True)
+    last = by_lower[..., -1:, :] * others
+    above = by_lower[..., :-1, :] * (others * values[..., -1:, None]) - safe[..., :-1, -1:] * last
+    inner = call("triangular_solve", safe[..., :-1, :-1], above, True, False, False, False)
+    total = trace(concatenate([inner, last], -2))
+    return _det(a), where(equal(squeeze(others, (-2, -1)), 0), 0, total * sign_of).astype(a.dtype)
+
+
+def det(a):
+    """The determinant. Derivatives of up to 3 rows are right of any matrix, of more rows the first one is, the others of regular ones."""
+    a = float_of(a)
+    n = a.shape[-1] if a.ndim > 1 and a.shape[-1] == a.shape[-2] else 0
+    if n == 1:
+        return a[..., 0, 0]
+    if n == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    return sum(a[..., 0, :] * cross(a[..., 1, :], a[..., 2, :]), axis=-1) if n == 3 else _det(a)
 
 
 def cond(x, p=None):
