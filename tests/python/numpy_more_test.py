@@ -47,7 +47,8 @@ COMPILED += [("rot90", (A, k), {}) for k in (0, 1, 2, 3, -1)] + [("rollaxis", (T
 EAGER += [("array_split", (V, 3), {}), ("array_split", (A, (1, 3)), {"axis": 1}), ("hsplit", (A, 2), {}), ("vsplit", (A, 3), {}), ("dsplit", (T, 2), {}),
           ("dstack", ([A, B],), {}), ("column_stack", ([V, V],), {}), ("block", ([[A, A], [B, B]],), {}), ("block", ([V, V],), {}), ("delete", (A, 1), {}),
           ("delete", (A, [0, -1], 1), {}), ("delete", (A, slice(0, 2), 0), {}), ("insert", (A, 1, 9), {}), ("insert", (A, [1, 1], 9, 1), {}),
-          ("insert", (V, [2, 0], [8, 9]), {}), ("insert", (A, 1, V, 0), {}), ("compress", (V > 2, A, 1), {}), ("extract", (A > 0, A), {}), ("argwhere", (N > 0,), {}),
+          ("insert", (V, [2, 0], [8, 9]), {}), ("insert", (A, 1, V, 0), {}), ("insert", (A, slice(0, 3, 2), 9, 1), {}),
+          ("compress", (V > 2, A, 1), {}), ("extract", (A > 0, A), {}), ("argwhere", (N > 0,), {}),
           ("flatnonzero", (N,), {}), ("choose", (M[0] % 2, [V, -V]), {}), ("select", ([A > 1, A > 0], [A, B], 5.0), {}), ("indices", ((2, 3),), {}),
           ("ix_", (np.arange(2), np.arange(3)), {}), ("diag_indices", (3,), {}), ("tril_indices", (3, 1), {}), ("triu_indices", (3, -1, 4), {}),
           ("tril_indices_from", (A,), {}), ("triu_indices_from", (A,), {}), ("unravel_index", (np.array([3, 7]), (3, 4)), {}),
@@ -56,7 +57,8 @@ EAGER += [("array_split", (V, 3), {}), ("array_split", (A, (1, 3)), {"axis": 1})
           ("setxor1d", (np.unique(N), np.unique(M)), {}), ("partition", (V, 2), {})]  # fmt: skip
 # Polynomials and windows.
 COMPILED += [("polyval", (V, A), {}), ("polyadd", (V, A[0, :2]), {}), ("polysub", (V, A[0, :2]), {}), ("polymul", (V, A[0]), {}), ("polyder", (V,), {}), ("polyder", (V, 2), {}),
-             ("polyint", (V,), {}), ("poly", (V,), {}), ("polyfit", (A[0], B[0], 2), {})]  # fmt: skip
+             ("polyint", (V,), {}), ("poly", (V,), {}), ("polyfit", (A[0], B[0], 2), {}),
+             ("polyfit", (A[0], B[0], 1), {"w": np.float32([1, 2, 0.5, 1])})]  # fmt: skip
 EAGER += [(name, (n,), {}) for name in ("hanning", "hamming", "blackman", "bartlett") for n in (1, 2, 7)]
 EAGER += [("logspace", (0, 2, 5), {}), ("geomspace", (1, 1000, 4), {}), ("geomspace", (-8, -1, 4), {})]
 EAGER = [*EAGER, *COMPILED]
@@ -530,3 +532,16 @@ def test_the_gradient_of_a_determinant_is_its_cofactors_of_singular_matrices_too
 def test_second_derivatives_of_determinants_of_three_singular_rows_are_differences_of_cofactors():
     a, d = np.float64([[1, 2, 3], [2, 4, 6], [1, 0, 1]]), np.random.default_rng(1).normal(size=(3, 3))
     compare(rlx.jvp(rlx.grad(jnp.linalg.det), (a,), (d,))[1], (cofactors(a + 1e-4 * d) - cofactors(a - 1e-4 * d)) / 2e-4)
+
+
+def test_slices_that_differ_are_cut_and_filled_along_their_axis():
+    x = np.int32([[3, 1, 3], [3, 1, 3], [2, 0, 2]])
+    compare(jnp.unique(x, axis=1, size=1), x[:, 1:2])
+    compare(jnp.unique(x, axis=1, size=3), x[:, [1, 0, 1]])
+    compare(jnp.unique(x, axis=1, size=3, fill_value=9), np.int32([[1, 3, 9], [1, 3, 9], [0, 2, 9]]))
+
+
+def test_edges_that_fall_are_found_while_they_are_traced():
+    for edges in (np.float32([-1, 0, 1]), np.float32([1, 0, -1])):
+        for right in (False, True):
+            compare(rlx.jit(lambda x, bins: jnp.digitize(x, bins, right))(A, edges), np.digitize(A, edges, right))  # noqa: B023

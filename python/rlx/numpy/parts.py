@@ -109,7 +109,9 @@ def resize(x, new_shape):
 
 
 def _known_places(name, obj, n):
-    """Positions, or where a mask of as many elements holds."""
+    """Positions, those of a slice, or where a mask of as many elements holds."""
+    if isinstance(obj, slice):
+        return list(range(*obj.indices(n)))
     given = array_of(obj)
     if given.dtype != DType["bool"] or given.ndim == 0:
         return [int(i) for i in given.reshape(-1).tolist()]
@@ -122,7 +124,7 @@ def delete(x, obj, axis=None):
     """Without the slices at positions that are known."""
     x, axis = along(x, axis)
     n = x.shape[axis]
-    gone = range(*obj.indices(n)) if isinstance(obj, slice) else _known_places("delete", obj, n)
+    gone = _known_places("delete", obj, n)
     if outside := [i for i in gone if not -n <= i < n]:
         raise IndexError(f"delete: index {outside[0]} is outside of axis {axis} with size {n}")
     gone = {i % n for i in gone}
@@ -133,7 +135,7 @@ def insert(x, obj, values, axis=None):
     """With values in front of positions that are known."""
     x, axis = along(x, axis)
     x = moveaxis(x, axis, 0)
-    single = array_of(obj).ndim == 0
+    single = not isinstance(obj, slice) and array_of(obj).ndim == 0
     places = [i + (x.shape[0] if i < 0 else 0) for i in _known_places("insert", obj, x.shape[0])]
     values = of_type(values, x.dtype)
     if single and values.ndim == x.ndim:

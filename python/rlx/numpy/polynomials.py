@@ -88,10 +88,13 @@ def vander(x, n=None, increasing=False):
     return call("stack", columns if increasing else columns[::-1], 1) if n else zeros((x.shape[0], 0), x.dtype)
 
 
-def polyfit(x, y, deg):
-    """The polynomial of that degree with the least squares of its distances."""
+def polyfit(x, y, deg, w=None):
+    """The polynomial of that degree with the least squares of its distances, each times its weight in w."""
     x, y = float_of(x), float_of(y)
     a = vander(x, deg + 1)
+    if w is not None:
+        w = float_of(w)
+        a, y = a * w[:, None], y * (w if y.ndim == 1 else w[:, None])
     scale = sqrt((a * a).sum(axis=0))
     solution = lstsq(a / scale, y)[0]
     return solution / (scale if y.ndim == 1 else scale[:, None])

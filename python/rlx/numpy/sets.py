@@ -39,14 +39,15 @@ def unique_values(x):
     return unique_all(x).values
 
 
-def _padded(values, size, fill):
-    """The first `size` values, `fill` behind them where there are fewer."""
+def _padded(values, size, fill, axis=0):
+    """The first `size` values along an axis, `fill` behind them where there are fewer."""
     import numpy
 
-    if size is None or len(values) == size:
-        return asarray(values)
-    rest = numpy.full((max(size - len(values), 0), *values.shape[1:]), fill, values.dtype)
-    return asarray(numpy.concatenate([values[:size], rest]))
+    values = numpy.moveaxis(values, axis, 0)
+    if size is not None and len(values) != size:
+        rest = numpy.broadcast_to(numpy.asarray(fill, values.dtype), (max(size - len(values), 0), *values.shape[1:]))
+        values = numpy.concatenate([values[:size], rest])
+    return asarray(numpy.moveaxis(values, 0, axis))
 
 
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None, equal_nan=True, size=None, fill_value=None):
@@ -57,11 +58,12 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
     given = array_of(x).numpy()
     parts = numpy.unique(given, return_index=True, return_inverse=True, return_counts=True, axis=axis, equal_nan=equal_nan)
     values, index, inverse, counts = parts
-    fill = fill_value if fill_value is not None else (values[0] if len(values) else 0)
+    at = axis or 0
+    fill = fill_value if fill_value is not None else (values.take(0, at) if values.shape[at] else 0)
     shape = given.shape if axis is None else (-1,)
     more = [_padded(index.astype("int32"), size, index[0] if len(index) else 0)] * return_index
     more += [asarray(inverse.reshape(shape).astype("int32"))] * return_inverse + [_padded(counts.astype("int32"), size, 0)] * return_counts
-    values = _padded(values, size, fill)
+    values = _padded(values, size, fill, at)
     return (values, *more) if more else values
 
 

@@ -241,12 +241,13 @@ def bincount(x, weights=None, minlength=0, length=None):
 
 
 def digitize(x, bins, right=False):
-    """Which of the bins each element is in, whose edges rise or fall and are known."""
+    """Which of the bins each element is in, whose edges rise or fall."""
     bins = array_of(bins)
     side = "left" if right else "right"
-    if bins.shape[0] < 2 or bool(bins[-1] >= bins[0]):
-        return searchsorted(bins, x, side)
-    return bins.shape[0] - searchsorted(bins[::-1], x, side)
+    rising = searchsorted(bins, x, side)
+    if bins.shape[0] < 2:
+        return rising
+    return where(bins[-1] >= bins[0], rising, bins.shape[0] - searchsorted(bins[::-1], x, side))
 
 
 def histogram_bin_edges(x, bins=10, range=None):  # noqa: A002
