@@ -170,9 +170,11 @@ def truncated_normal(key, lower, upper, shape=None, dtype=DType.f32):
     from .scipy.special import ndtr, ndtri
 
     lower, upper = [asarray(each, dtype) for each in (lower, upper)]
-    low, high = ndtr(lower), ndtr(upper)
+    sign = _call("where", lower > 0, -1.0, 1.0).astype(dtype)  # mirrored, as ndtr has no digits left where it is nearly 1
+    ends = sign * lower, sign * upper
+    low, high = [ndtr(each) for each in ends]
     x = ndtri(low + (high - low) * uniform(key, _shape_of(shape, lower, upper), dtype))
-    return clip(x, lower, upper)
+    return clip(sign * x, lower, upper)
 
 
 def geometric(key, p, shape=None, dtype=DType.i32):
@@ -181,8 +183,8 @@ def geometric(key, p, shape=None, dtype=DType.i32):
     return _call("cast", _call("ceil", _call("log", u) / _call("log1p", -asarray(p, DType.f32))).clip(1.0), dtype)
 
 
-def gamma(key, a, shape=None, dtype=DType.f32):
-    """Of density x^(a - 1) e^-x / gamma(a), by rejection (Marsaglia & Tsang 2000). Its derivative by a is that of the numbers that were taken."""
+def _gamma_factors(key, a, shape, dtype):
+    """A gamma number of a, or of a + 1 where a < 1, and the logarithm of what makes it one of a; by rejection (Marsaglia & Tsang 2000)."""
     from ._control import while_loop
 
     a = asarray(a, dtype)
@@ -208,27 +210,32 @@ def gamma(key, a, shape=None, dtype=DType.f32):
     none = _call("broadcast_to", asarray(False), list(sizes))
     _, _, z = while_loop(missing, trial, (asarray(0), none, _call("full", asarray(0.0), list(sizes), 0, as_dtype(dtype))))
     v = 1 + c * z
-    return d * v * v * v * _call("where", a < 1, _positive(keys[1], sizes, dtype) ** (1 / a), 1.0)
+    return d * v * v * v, _call("where", a < 1, _call("log", _positive(keys[1], sizes, dtype)) / a, 0.0)
+
+
+def gamma(key, a, shape=None, dtype=DType.f32):
+    """Of density x^(a - 1) e^-x / gamma(a). Its derivative by a is that of the numbers that were taken."""
+    x, log_factor = _gamma_factors(key, a, shape, dtype)
+    return x * _call("exp", log_factor)
 
 
 def loggamma(key, a, shape=None, dtype=DType.f32):
-    """The logarithm of gamma numbers."""
-    return _call("log", gamma(key, a, shape, dtype))
+    """The logarithm of gamma numbers, of a small a too, most of whose numbers are 0."""
+    x, log_factor = _gamma_factors(key, a, shape, dtype)
+    return _call("log", x) + log_factor
 
 
 def beta(key, a, b, shape=None, dtype=DType.f32):
     """Of density x^(a - 1) (1 - x)^(b - 1) / B(a, b)."""
     first, second = split(key)
     sizes = _shape_of(shape, a, b)
-    x, y = gamma(first, a, sizes, dtype), gamma(second, b, sizes, dtype)
-    return x / (x + y)
+    return _call("sigmoid", loggamma(first, a, sizes, dtype) - loggamma(second, b, sizes, dtype))
 
 
 def dirichlet(key, alpha, shape=None, dtype=DType.f32):
     """Vectors of gamma numbers divided by their sum."""
     alpha = asarray(alpha, dtype)
-    x = gamma(key, alpha, (*(alpha.shape[:-1] if shape is None else shape), alpha.shape[-1]), dtype)
-    return x / _call("sum", x, [-1], keep_dims=True)
+    return _call("softmax", loggamma(key, alpha, (*(alpha.shape[:-1] if shape is None else shape), alpha.shape[-1]), dtype), -1)
 
 
 def chisquare(key, df, shape=None, dtype=DType.f32):

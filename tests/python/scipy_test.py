@@ -236,8 +236,20 @@ def test_random_numbers_follow_their_distribution(name):
 
 
 def test_small_gamma_parameters_follow_their_distribution():
-    x = rlx.random.gamma(rlx.random.key(1), 0.3, shape=(N,)).numpy().astype(np.float64)
-    assert scipy.stats.kstest(x, "gamma", (0.3,)).pvalue > 1e-4
+    key, kinds = rlx.random.key(1), scipy.stats
+    x = rlx.random.gamma(key, 0.3, shape=(N,)).numpy().astype(np.float64)
+    assert kinds.kstest(x, "gamma", (0.3,)).pvalue > 1e-4
+    logarithms = rlx.random.loggamma(key, 0.01, shape=(N,)).numpy().astype(np.float64)
+    assert kinds.kstest(logarithms, "loggamma", (0.01,)).pvalue > 1e-4
+    for x in (rlx.random.beta(key, 0.01, 0.02, shape=(N,)).numpy(), rlx.random.dirichlet(key, np.float32([0.01, 0.02]), (N,)).numpy()[:, 0]):
+        limits = [1e-30, 1e-10, 0.5, 1 - 1e-5]
+        assert np.allclose([(x <= limit).mean() for limit in limits], kinds.beta(0.01, 0.02).cdf(limits), atol=0.02)
+
+
+def test_normal_numbers_far_out_follow_their_distribution_on_both_sides():
+    for low, high in ((5.0, 7.0), (-7.0, -5.0), (8.0, 9.0)):
+        x = rlx.random.truncated_normal(rlx.random.key(7), low, high, (N,)).numpy().astype(np.float64)
+        assert scipy.stats.kstest(x, "truncnorm", (low, high)).pvalue > 1e-4
 
 
 def test_random_integers_follow_their_distribution():
