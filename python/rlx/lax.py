@@ -9,7 +9,7 @@ from ._array import place_of
 from ._conversions import asarray
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
-from .numpy._base import array_of, call, integers_of, products, reduced
+from .numpy._base import array_of, call, integers_of, products, reduced, rounded_to, widened
 from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, nextafter, pow, where  # noqa: A004
 
 bitwise_not = bitwise_invert
@@ -191,16 +191,10 @@ def batch_matmul(lhs, rhs, precision=None):
     return jnp.matmul(lhs, rhs)
 
 
-def _preferred(lhs, rhs, dtype):
-    """Both as arrays, of the type that the result shall have."""
-    return [array_of(each) if dtype is None else array_of(each).astype(dtype) for each in (lhs, rhs)]
-
-
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None):
     """The sum of products over the contracted axes, for each index on the batch axes: ((lhs, rhs), (lhs, rhs)) of both."""
     contract, batch = dimension_numbers
-    lhs, rhs = _preferred(lhs, rhs, preferred_element_type)
-    return products("dot", lhs, rhs, None, *[[int(i) for i in axes] for axes in (*contract, *batch)])
+    return products("dot", lhs, rhs, preferred_element_type, *[[int(i) for i in axes] for axes in (*contract, *batch)])
 
 
 def _conv_words(numbers, rank):
@@ -217,7 +211,7 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
                          batch_group_count=1, precision=None, preferred_element_type=None):  # fmt: skip
     """A convolution. `padding` is SAME, VALID or pairs; `dimension_numbers` are three words, such as ("NHWC", "HWIO", "NHWC"), or JAX's numbers.
     Strides, padding and dilations are in the order of the kernel's axes. With `batch_group_count` each part of the batch has its features."""
-    lhs, rhs = _preferred(lhs, rhs, preferred_element_type)
+    lhs, rhs = widened((lhs, rhs), preferred_element_type)
     words, spatial = _conv_words(dimension_numbers, lhs.ndim)
     x = jnp.transpose(lhs, [words[0].index(letter) for letter in ["N", "C", *spatial]])
     w = jnp.transpose(rhs, [words[1].index(letter) for letter in ["O", "I", *spatial]])
@@ -236,7 +230,7 @@ def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, r
     low, high = [[pair[end] for pair in padding] for end in (0, 1)]
     y = call("conv_general", x, w, strides=list(window_strides), padding_lo=low, padding_hi=high, lhs_dilation=list(lhs_dilation),
              rhs_dilation=list(rhs_dilation), feature_group_count=feature_group_count)  # fmt: skip
-    return jnp.transpose(y, [["N", "C", *spatial].index(letter) for letter in words[2]])
+    return jnp.transpose(rounded_to(preferred_element_type, y), [["N", "C", *spatial].index(letter) for letter in words[2]])
 
 
 def padtype_to_pads(in_shape, window_shape, window_strides, padding):

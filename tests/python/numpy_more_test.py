@@ -545,3 +545,15 @@ def test_edges_that_fall_are_found_while_they_are_traced():
     for edges in (np.float32([-1, 0, 1]), np.float32([1, 0, -1])):
         for right in (False, True):
             compare(rlx.jit(lambda x, bins: jnp.digitize(x, bins, right))(A, edges), np.digitize(A, edges, right))  # noqa: B023
+
+
+def test_a_preferred_type_narrower_than_the_operands_rounds_sums_alone():
+    x, y = np.float32([[1.005, -1]]), np.float32([[1], [1]])
+    options = {"preferred_element_type": "bfloat16"}
+    conv = lax.conv_general_dilated(x[None], y.T[None], (1,), "VALID", **options)
+    sums = [jnp.matmul(x, y, **options), jnp.einsum("ij,jk->ik", x, y, **options), lax.dot_general(x, y, (((1,), (0,)), ((), ())), **options), conv,
+            jnp.vdot(x, y, **options), jnp.vecdot(x, y.T, **options)]  # fmt: skip
+    assert all(each.dtype == "bfloat16" and abs(float(each.item()) - 0.005) < 5e-5 for each in sums), sums
+    small = np.int8([[100, 100]])
+    assert jnp.vecdot(small, small, preferred_element_type="int32").tolist() == [20000]
+    assert jnp.matmul(small, small.T, preferred_element_type="float32").tolist() == [[20000]]

@@ -128,12 +128,25 @@ def along(x, axis):
     return (x.reshape(-1), 0) if axis is None else (x, axis)
 
 
+def widened(xs, dtype):
+    """Arrays of the type in which their products are summed: by itself their own, else one that holds `dtype` too, to which the sums are rounded."""
+    from .types import result_type
+
+    xs = [array_of(x) for x in xs]
+    wide = None if dtype is None else result_type(*[x.dtype for x in xs], dtype)
+    return xs if dtype is None else [x.astype(wide) for x in xs]
+
+
+def rounded_to(dtype, x):
+    return x if dtype is None else x.astype(dtype)
+
+
 def products(name, x, y, dtype, *args):
-    """In `dtype`, where it is given. Of bool whether any product is true. `precision` is the session's: rlx.Session says in which numbers products are computed."""
-    x, y = array_of(x), array_of(y)
+    """Of type `dtype`, where it is given. Of bool whether any product is true. `precision` is the session's: rlx.Session says in which numbers products are computed."""
+    x, y = widened((x, y), dtype)
     if dtype is None and x.dtype == y.dtype == DType["bool"]:
         return call("ne", call(name, x.astype(DType.i32), y.astype(DType.i32), *args), 0)
-    return call(name, x, y, *args) if dtype is None else call(name, x.astype(dtype), y.astype(dtype), *args)
+    return rounded_to(dtype, call(name, x, y, *args))
 
 
 def public(names):

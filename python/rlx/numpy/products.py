@@ -1,6 +1,6 @@
 """Products of matrices and vectors."""
 from .._core import Error
-from ._base import array_of, call, place_of, products, public, sizes_of, written
+from ._base import array_of, call, place_of, products, public, rounded_to, sizes_of, widened, written
 from .arrangement import moveaxis, reshape
 from .elementwise import conj
 from .reductions import sum
@@ -24,7 +24,8 @@ def vdot(x, y, precision=None, preferred_element_type=None):
     x, y = array_of(x), array_of(y)
     if x.size != y.size:
         raise Error(f"vdot: {x._type_text()} and {y._type_text()} (allowed: as many elements)")
-    return sum(conj(reshape(x, -1)) * reshape(y, -1), dtype=preferred_element_type)
+    x, y = widened((x, y), preferred_element_type)
+    return rounded_to(preferred_element_type, sum(conj(reshape(x, -1)) * reshape(y, -1)))
 
 
 def vecdot(x, y, axis=-1, precision=None, preferred_element_type=None):
@@ -32,8 +33,9 @@ def vecdot(x, y, axis=-1, precision=None, preferred_element_type=None):
     x, y = moveaxis(array_of(x), axis, -1), moveaxis(array_of(y), axis, -1)
     if x.shape[-1] != y.shape[-1]:
         raise Error(f"vecdot: axis {axis} has size {x.shape[-1]} in x, {y.shape[-1]} in y (allowed: equal sizes)")
+    x, y = widened((x, y), preferred_element_type)
     terms = conj(x) * y
-    return sum(terms, axis=-1, dtype=preferred_element_type or terms.dtype)
+    return rounded_to(preferred_element_type, sum(terms, axis=-1, dtype=terms.dtype))
 
 
 def tensordot(x, y, axes=2, precision=None, preferred_element_type=None):
@@ -63,8 +65,7 @@ def einsum(equation, *operands, optimize="optimal", precision=None, preferred_el
     """Sums of products named by labels: "bij,bjk->bik". Operands may also come each before the list of its labels, numbers."""
     if not isinstance(equation, str):
         equation, operands = _labelled(equation, *operands)
-    operands = [array_of(x) if preferred_element_type is None else array_of(x).astype(preferred_element_type) for x in operands]
-    return written(_einsum(equation, operands), out)
+    return written(rounded_to(preferred_element_type, _einsum(equation, widened(operands, preferred_element_type))), out)
 
 
 def _labelled(*args):
