@@ -557,3 +557,11 @@ def test_a_preferred_type_narrower_than_the_operands_rounds_sums_alone():
     small = np.int8([[100, 100]])
     assert jnp.vecdot(small, small, preferred_element_type="int32").tolist() == [20000]
     assert jnp.matmul(small, small.T, preferred_element_type="float32").tolist() == [[20000]]
+
+
+def test_the_sign_of_a_complex_determinant_has_the_derivative_of_its_angle():
+    rng = np.random.default_rng(4)
+    a, d = [rng.normal(size=(4, 4)) + 1j * rng.normal(size=(4, 4)) for _ in range(2)]
+    change = rlx.jvp(lambda x: jnp.linalg.slogdet(x)[0], (a,), (d,))[1]
+    compare(change, (np.linalg.slogdet(a + 1e-6 * d)[0] - np.linalg.slogdet(a - 1e-6 * d)[0]) / 2e-6)
+    assert jnp.linalg.slogdet(a * 0)[0].item() == 0

@@ -140,7 +140,9 @@ def _factors(a):
 def slogdet(a):
     """The sign of the determinant, and the logarithm of its magnitude."""
     values, even = _factors(a)
-    return Slogdet(prod(sign(values), axis=-1) * where(even, 1.0, -1.0).astype(values.dtype), sum(log(abs(values)), axis=-1))
+    size = abs(values)
+    signs = values / where(equal(size, 0), 1, size) if is_complex(values.dtype) else sign(values)  # of complex ones it has a derivative
+    return Slogdet(prod(signs, axis=-1) * where(even, 1.0, -1.0).astype(values.dtype), sum(log(size), axis=-1))
 
 
 @custom_jvp
