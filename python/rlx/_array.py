@@ -310,8 +310,12 @@ def check_device(device):
         raise Error(f"there is no device {device!r} for arrays (allowed: cpu)")
 
 
+class AxisError(Error, IndexError):
+    """Of an axis that an array does not have; NumPy's is an IndexError, too."""
+
+
 def place_of(axis, rank):
     """The axis counted from the front."""
     if not -rank <= axis < rank:
-        raise Error(f"axis {axis} is out of range for an array of {rank} axes (allowed: {-rank}..{rank - 1})")
+        raise AxisError(f"axis {axis} is out of range for an array of {rank} axes (allowed: {-rank}..{rank - 1})")
     return axis % rank

@@ -7,6 +7,7 @@ from ._core import Error
 
 _flatten: dict = {}  # by registered class
 _fields: dict = {}  # of a registered class: the names of its children, if it has them as attributes
+_keys_of: dict = {}  # of a registered class: a function that gives the keys of its children, if it has one
 flatten, unflatten, tuple_tree = _core.flatten, _core.unflatten, _core.tuple_tree
 
 
@@ -63,6 +64,25 @@ def reduce(function, tree, *initial, is_leaf=None):
     return functools.reduce(function, leaves(tree, is_leaf), *initial)
 
 
+def reduce_associative(operation, tree, *, identity=None, is_leaf=None):
+    """operation(first half, second half) of all leaves, halves of halves alike; `identity` of a tree without leaves."""
+
+    def total(values):
+        half = len(values) // 2
+        return values[0] if len(values) == 1 else operation(total(values[:half]), total(values[half:]))
+
+    values = leaves(tree, is_leaf)
+    if not values and identity is None:
+        raise Error("reduce_associative: the tree has no leaves (allowed: with an identity)")
+    return total(values) if values else identity
+
+
+def broadcast(prefix, full, is_leaf=None):
+    """A tree of the structure of `full`, whose leaves are those of `prefix` in the places below them."""
+    ends = lambda part: items(part) is None or (is_leaf is not None and is_leaf(part))
+    return unflatten(structure(full, is_leaf), broadcast_prefix(prefix, structure(full, is_leaf), ends))
+
+
 def all(tree, *, is_leaf=None):  # noqa: A001
     """Whether all leaves are true."""
     return reduce(lambda one, leaf: one and bool(leaf), tree, True, is_leaf=is_leaf)
@@ -91,13 +111,51 @@ class Key(tuple):
         return self[0]
 
 
+class _Step(Key):
+    """A key whose text follows from it."""
+
+    __slots__ = ()
+    _text = "[{!r}]"
+
+    def __new__(cls, key):
+        return Key.__new__(cls, cls._text.format(key), key)
+
+    def __reduce__(self):
+        return type(self), (self.key,)
+
+
+class DictKey(_Step):
+    """A key of a dict."""
+
+
+class SequenceKey(_Step):
+    """A place in a sequence."""
+
+    idx = Key.key
+
+
+class GetAttrKey(_Step):
+    """The name of an attribute."""
+
+    _text, name = ".{}", Key.key
+
+
+class FlattenedIndexKey(_Step):
+    """A place among children without names."""
+
+    _text = "[<flat index {}>]"
+
+
 def _keys(value, count):
     """The steps to the children of a container."""
+    if type(value) in _keys_of:
+        return _keys_of[type(value)](value)
     names = _fields.get(type(value), getattr(value, "_fields", getattr(value, "_children", None)))
     if names is not None:
-        return [Key(f".{name}", name) for name in names]
-    keys = range(count) if not isinstance(value, dict) else value if isinstance(value, collections.OrderedDict) else sorted(value)
-    return [Key(f"[{key!r}]", key) for key in keys]
+        return [GetAttrKey(name) for name in names]
+    if not isinstance(value, dict):
+        return [SequenceKey(place) for place in range(count)]
+    return [DictKey(key) for key in (value if isinstance(value, collections.OrderedDict) else sorted(value))]
 
 
 def leaves_with_path(tree, is_leaf=None):

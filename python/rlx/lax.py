@@ -9,6 +9,11 @@ from ._array import place_of
 from ._conversions import asarray
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
+from ._places import (
+    GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers,
+    gather as gather, scatter as scatter, scatter_add as scatter_add, scatter_apply as scatter_apply, scatter_max as scatter_max,
+    scatter_min as scatter_min, scatter_mul as scatter_mul, scatter_sub as scatter_sub,
+)  # fmt: skip
 from .numpy._base import array_of, call, integers_of, products, reduced, rounded_to, widened
 from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, nextafter, pow, where  # noqa: A004
 

@@ -93,7 +93,14 @@ def _function(name, overloads):
     return function
 
 
+_OF_SEGMENTS = ("segment_max", "segment_min", "segment_prod", "segment_sum")  # jax.ops has them
+
+
 def __getattr__(name):
+    if name in _OF_SEGMENTS:
+        from . import _places
+
+        return getattr(_places, name)
     overloads = None if name.startswith("__") else _overloads().get(name)
     if overloads is None:
         raise AttributeError(f"module 'rlx.ops' has no attribute {name!r}")

@@ -66,7 +66,10 @@ def squeeze(x, axis=None):
 
 def expand_dims(x, axis=0):
     """New axes of size 1."""
-    return call("expand_dims", array_of(x), sizes_of(axis))
+    x, axes = array_of(x), sizes_of(axis)
+    for each in axes:
+        place_of(each, x.ndim + len(axes))
+    return call("expand_dims", x, axes)
 
 
 def concatenate(xs, axis=0, dtype=None):
