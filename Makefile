@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup browser languages build demo test deep levels lint asan tsan arm corpus site fuzz bench format clean
+.PHONY: help setup packages browser languages build demo test deep levels lint asan tsan arm corpus site fuzz bench format clean
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
@@ -19,8 +19,10 @@ LIST_SKIPPED := awk '/ Testing: / { test = $$3 } /: Skipped$$/ { getline why } \
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-setup: ## install what is missing from Debian's packages (scripts/packages.txt), MLX and wgpu-native
+packages:
 	@scripts/setup.sh
+
+setup: packages ## install what is missing from Debian's packages (scripts/packages.txt), MLX and wgpu-native
 	@scripts/fetch_mlx.sh build/mlx || echo "setup: no MLX, and so no device mlx:cpu" >&2
 	@scripts/fetch_wgpu.sh build/wgpu || echo "setup: no wgpu-native, and so no device webgpu" >&2
 
@@ -28,7 +30,7 @@ build: setup ## build the library, the command and the tests: build/release
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
 
-demo: setup ## build the library and the command alone, and embed a dozen sentences with all-MiniLM-L6-v2
+demo: packages ## build the library and the command alone, and embed a dozen sentences with all-MiniLM-L6-v2
 	cmake --preset release
 	cmake --build --preset command --parallel $(JOBS)
 	scripts/demo.sh
