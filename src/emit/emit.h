@@ -50,11 +50,11 @@ inline constexpr int most_cuda_threads = 256;  // of a block
 /// of ScheduleOptions, and not for tile kernels.
 KernelText emit_cuda(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true});
 inline constexpr int wgsl_lanes = 64;  // of a group
-/// A kernel of WGSL without barriers. Binding 0 is a uniform table of i32: 0, the number of positions of the grid, by buffer the element
+/// A kernel of WGSL without barriers. Binding 0 is a uniform table of i32: the number of positions of the grid, by buffer the element
 /// from which indices count, then the values of kernel.symbols. Binding 1 + n is buffer n as words to be read and written, so that one
-/// memory may be several of them. Groups of `wgsl_lanes` have two dimensions: invocation i, counted along the first one, computes position
-/// i; those behind the last one do nothing. Of more than `most_buffers` some that are only read lie behind each other in the last binding.
-/// Not for tile kernels, nor for f64.
+/// memory may be several of them. Groups of `wgsl_lanes` have two dimensions, and a third of one: invocation i, counted along the first
+/// one, computes position i; those behind the last one do nothing. Of more than `most_buffers` some that are only read lie behind each
+/// other in the last binding. Not for tile kernels, nor for f64.
 KernelText emit_wgsl(const Kernel& kernel, const ScheduleOptions& options = {.lanes = true, .products = false}, int most_buffers = 8);
 /// A kernel of Metal without barriers. Its argument 0 is a struct of 64-bit words: the address of each kernel buffer, the values of
 /// kernel.symbols, the number of positions of the grid. A thread of a grid of one dimension computes one position; those behind the last

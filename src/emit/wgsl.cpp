@@ -28,7 +28,7 @@ class WgslPrinter : public BracesPrinter {
 
  private:
   std::string text() const {
-    const std::size_t numbers = 2 + kernel_.buffers.size() + kernel_.symbols.size();
+    const std::size_t numbers = 1 + kernel_.buffers.size() + kernel_.symbols.size();
     std::string all = fmt::format("@group(0) @binding(0) var<uniform> s: array<vec4<i32>, {}>;\n", (numbers + 3) / 4);
     int binding = 0;
     const auto bind = [&](const std::string& name, std::string_view type) {
@@ -43,10 +43,10 @@ class WgslPrinter : public BracesPrinter {
         "vec3<u32>, @builtin(local_invocation_index) lane: u32) {{\n",
         wgsl_lanes, name_marker);
     all += fmt::format("  let position = i32((group.y * groups.x + group.x) * {}u + lane);\n", wgsl_lanes);
-    return all + "  if (position >= s[0].y) { return; }\n  zero = u32(s[0].x);\n" + entry_ + body_ + "}\n";
+    return all + "  if (position >= s[0].x) { return; }\n  zero = group.z;\n" + entry_ + body_ + "}\n";
   }
-  /// The number of the table of sizes behind those that every kernel has.
-  static std::string number(std::size_t at) { return fmt::format("s[{}].{}", (at + 2) / 4, "xyzw"[(at + 2) % 4]); }
+  /// The number of the table of sizes behind that of positions.
+  static std::string number(std::size_t at) { return fmt::format("s[{}].{}", (at + 1) / 4, "xyzw"[(at + 1) % 4]); }
   /// The last ones of those that are only read, so that there are no more bindings than allowed.
   static std::set<int> gathered(const Kernel& kernel, std::size_t most) {
     std::set<int> all;

@@ -8,7 +8,8 @@
 namespace rlx {
 
 /// Scalar ops as expressions of WGSL. Integers of up to 32 bits are i32 or u32, those of 64 bits two words, the lower one first. Compilers
-/// of WGSL may take numbers for real ones: what they must not see through is made with `zero`, a word of the table of sizes.
+/// of WGSL may take numbers for real ones: what they must not see through is made with `zero`, the place of a group in the dimension that
+/// has only one. No word of the table of sizes: lavapipe compiles kernels anew for the values of uniforms.
 class WgslScalars : public ScalarText {
  public:
   std::string emit(ScalarOp op, const std::vector<Operand>& args, DType result) override;

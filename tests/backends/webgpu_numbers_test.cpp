@@ -4,6 +4,7 @@
 
 #include "backends/webgpu_device.h"
 #include "ir/reference.h"
+#include "ops/values.h"
 #include "rlx/ops.h"
 
 namespace rlx::test {
@@ -75,6 +76,21 @@ TEST_F(NumbersOnWebGpu, Functions) {
   expect_reference([](Value x, Value) { return log(abs(x)); }, 4);
   expect_reference([](Value x, Value z) { return select(lt(abs(x), 1000.0F), sin(x) + cos(x), z); }, 16);
   expect_reference([](Value x, Value z) { return pow(abs(x), z); }, 4);
+}
+
+/// A driver may compile a kernel anew for the number at which its loop ends, and take what it then knows for constants.
+TEST_F(NumbersOnWebGpu, FunctionsAroundALoopWhoseEndIsAnInput) {
+  Graph graph;
+  const Value x = graph.input("x", {Dim::symbol("B", 4)}, f32);
+  graph.output("y", tanh(0.25F * sum(x * cos(x), {0})));
+  const Executable program = Session(Device(backend()), {.cache_folder = std::filesystem::path(), .host = false}).compile(graph);
+  for (const std::int64_t count : {1, 2, 4}) {
+    Doubles values{2.0, 0.3F, -1.2F, 3.1F};
+    values.resize(static_cast<std::size_t>(count));
+    double total = 0;
+    for (const double v : values) total += v * std::cos(v);
+    EXPECT_NEAR(program.run({{"x", floats({count}, values)}})[0].get_double(0), std::tanh(0.25 * total), 1e-6) << count;
+  }
 }
 
 TEST_F(NumbersOnWebGpu, Casts) {

@@ -23,14 +23,14 @@ KernelText bytes_text() {
 fn rlx_move_bytes(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
                   @builtin(local_invocation_index) lane: u32) {
   let position = i32((group.y * groups.x + group.x) * 64u + lane);
-  if (position >= s[0].y) { return; }
-  let at = (s[0].w >> 2u) + position;
+  if (position >= s[0].x) { return; }
+  let at = (s[0].z >> 2u) + position;
   var word = b1[at];
   for (var k = 0; k < 4; k++) {
-    let i = at * 4 + k - s[0].w;
-    if (i < 0 || i >= s[1].x) { continue; }
-    let source = s[0].z + i;
-    let byte = (b0[source >> 2u] >> (u32(source & 3) * 8u)) & 255u & u32(s[1].y);
+    let i = at * 4 + k - s[0].z;
+    if (i < 0 || i >= s[0].w) { continue; }
+    let source = s[0].y + i;
+    let byte = (b0[source >> 2u] >> (u32(source & 3) * 8u)) & 255u & u32(s[1].x);
     word = (word & ~(255u << (u32(k) * 8u))) | (byte << (u32(k) * 8u));
   }
   b1[at] = word;
@@ -286,7 +286,7 @@ void Memory::record(const LoadedKernel& kernel, std::span<std::byte* const> give
 /// Where it begins among those that are recorded.
 std::size_t Memory::add_table(const LoadedKernel& kernel, const std::vector<BufferPlace>& places, std::span<const std::int64_t> sizes,
                               std::int64_t positions) {
-  std::vector<std::int32_t> table{0};
+  std::vector<std::int32_t> table;
   const auto add = [&](std::int64_t number) {
     if (std::abs(number) > most_narrow)
       fail("{}: kernel {} counts up to {} (allowed: {})", device_.facts.name, kernel.name, number, most_narrow);

@@ -179,7 +179,7 @@ class Plan {
       if (isGathered) gathered = target, bound[b] = undefined, firsts[b] = to / kernel.element_bytes[b];
       else bound[b] = target;
     }
-    this.add(kernel, [...bound.filter(Boolean), ...(gathered ? [gathered] : [])], positions, () => [0, positions, ...firsts, ...this.values]);
+    this.add(kernel, [...bound.filter(Boolean), ...(gathered ? [gathered] : [])], positions, () => [positions, ...firsts, ...this.values]);
   }
 
   add(kernel, buffers, positions, table) {
