@@ -83,7 +83,7 @@ T5Config read_gguf_t5(const GgufFile& file) {
   c.layer_norm_epsilon = file.value(epsilon).number();
   if (!std::isfinite(c.layer_norm_epsilon) || c.layer_norm_epsilon < 0)
     fail("{}: key '{}' is {} (allowed: finite numbers, not below 0)", file.name(), epsilon, c.layer_norm_epsilon);
-  c.gated = file.find("enc.blk.0.ffn_gate.weight") != nullptr;
+  c.gated = file.find("enc.blk.0.ffn_gate.weight") != nullptr || file.find("dec.blk.0.ffn_gate.weight") != nullptr;
   c.activation = c.gated ? HiddenActivation::gelu_tanh : HiddenActivation::relu;
   c.tied_output = file.find("output.weight") == nullptr;
   c.n_positions = size_or("context_length", c.n_positions, largest_size);

@@ -251,7 +251,8 @@ void describe_model(const DecoderConfig& c, std::string_view architecture, GgufM
   if (!gemma) keys.number_unless("embedding_scale", c.embedding_scale, 1);
   keys.number_unless("residual_scale", c.residual_scale, 1);
   if (c.latent.rank == 0) keys.number_unless("attention.scale", c.attention_scale, 0);
-  keys.number_unless("logit_scale", architecture == "granite" ? 1 / c.logits_scale : c.logits_scale, 1);
+  if (architecture == "granite") keys.number("logit_scale", 1 / c.logits_scale);
+  else if (architecture == "command-r") keys.number("logit_scale", c.logits_scale);
   keys.number_unless("attn_logit_softcapping", c.attention_softcap, 0);
   keys.number_unless("final_logit_softcapping", c.logits_softcap, 0);
 }

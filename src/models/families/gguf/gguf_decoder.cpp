@@ -26,6 +26,8 @@ struct GgufArchitecture {
   std::size_t full_every = 0;         // with a window: every n-th layer sees all; 0: none does
   std::size_t rope_pause = 0;         // every n-th layer knows no positions; 0: all know them
   bool normalize_experts = true;
+  bool position_embedding = false;  // needs one
+  bool logit_scale_needed = false;
   bool logits_divided = false;  // by logit_scale; else multiplied
   bool causal = true;           // else an encoder of BERT's kin
   bool both_ways = false;       // a decoder as an encoder
@@ -47,16 +49,16 @@ constexpr GgufArchitecture gguf_architectures[] = {
      .full_every = 6,
      .both_ways = true},
     {.name = "phi3"},
-    {.name = "gpt2", .activation = HiddenActivation::gelu_tanh},
+    {.name = "gpt2", .activation = HiddenActivation::gelu_tanh, .position_embedding = true},
     {.name = "arcee", .rope = RopeStyle::interleaved, .activation = HiddenActivation::relu_squared},
-    {.name = "granite", .rope = RopeStyle::interleaved, .logits_divided = true},
+    {.name = "granite", .rope = RopeStyle::interleaved, .logit_scale_needed = true, .logits_divided = true},
     {.name = "olmo2", .full_every = 4},
     {.name = "gptneox", .activation = HiddenActivation::gelu},
     {.name = "falcon", .activation = HiddenActivation::gelu},
     {.name = "phi2", .activation = HiddenActivation::gelu_tanh},
     {.name = "starcoder2", .activation = HiddenActivation::gelu_tanh},
     {.name = "stablelm"},
-    {.name = "command-r", .rope = RopeStyle::interleaved},
+    {.name = "command-r", .rope = RopeStyle::interleaved, .logit_scale_needed = true},
     {.name = "smollm3", .rope = RopeStyle::interleaved, .rope_pause = 4},
     {.name = "deepseek2", .rope = RopeStyle::interleaved, .normalize_experts = false},
     {.name = "lfm2"},
@@ -67,7 +69,7 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "mamba", .rope_pause = 1},
     {.name = "mamba2", .rope_pause = 1},
     {.name = "jamba", .rope_pause = 1, .normalize_experts = false},
-    {.name = "bert", .activation = HiddenActivation::gelu, .causal = false},
+    {.name = "bert", .activation = HiddenActivation::gelu, .position_embedding = true, .causal = false},
     {.name = "nomic-bert", .causal = false},
     {.name = "modern-bert", .activation = HiddenActivation::gelu, .causal = false},
 };
@@ -86,24 +88,27 @@ void read_gguf_sizes(const GgufConfig& config, DecoderConfig& c) {
   c.vocab_size = embedding_rows(config.file());
   c.hidden_size = config.size("embedding_length");
   c.max_positions = config.size("context_length");
-  c.ffn_size = config.size_or("feed_forward_length", 0);
   const std::int64_t layers = config.blocks() - config.size_or("nextn_predict_layers", 0);  // those predict several tokens
   if (layers < 1) config.refuse("block_count", "is {} without those of nextn_predict_layers (allowed: from 1)", layers);
   c.layers.resize(static_cast<std::size_t>(layers));
 }
 
-/// What mixes tokens in each layer, as its tensors tell.
-void read_gguf_mixers(const GgufConfig& config, DecoderConfig& c) {
+/// What each layer does, as its tensors tell: two of each kind, so that one that is missing is missed by its name.
+void read_gguf_layers(const GgufConfig& config, bool delta_nets, DecoderConfig& c) {
+  const Mixer recurrent = delta_nets                             ? Mixer::delta_net
+                          : config.any_layer_has("ssm_x.weight") ? Mixer::state_space
+                                                                 : Mixer::state_space_heads;
   for (std::size_t i = 0; i < c.layers.size(); ++i) {
+    const auto has = [&](std::string_view one, std::string_view other) { return config.layer_has(i, one) || config.layer_has(i, other); };
     DecoderLayer& layer = c.layers[i];
-    if (config.layer_has(i, "ssm_ba.weight") || config.layer_has(i, "ssm_beta.weight")) layer.mixer = Mixer::delta_net;
-    else if (config.layer_has(i, "ssm_in.weight"))
-      layer.mixer = config.layer_has(i, "ssm_x.weight") ? Mixer::state_space : Mixer::state_space_heads;
-    else if (config.layer_has(i, "shortconv.in_proj.weight")) layer.mixer = Mixer::short_convolution;
-    else if (config.layer_has(i, "attn_kv_a_mqa.weight")) layer.mixer = Mixer::latent_attention;
-    layer.experts = config.layer_has(i, "ffn_gate_inp.weight");
-    layer.feed_forward = layer.experts || config.layer_has(i, "ffn_up.weight");
+    if (has("ssm_a", "ssm_out.weight")) layer.mixer = recurrent;
+    else if (has("shortconv.in_proj.weight", "shortconv.out_proj.weight")) layer.mixer = Mixer::short_convolution;
+    else if (has("attn_kv_a_mqa.weight", "attn_kv_a_norm.weight")) layer.mixer = Mixer::latent_attention;
+    layer.experts = has("ffn_gate_inp.weight", "ffn_down_exps.weight");
+    layer.feed_forward = layer.experts || has("ffn_up.weight", "ffn_down.weight");
   }
+  const bool dense = std::ranges::any_of(c.layers, [](const DecoderLayer& layer) { return layer.feed_forward && !layer.experts; });
+  c.ffn_size = dense ? config.size("feed_forward_length") : config.size_or("feed_forward_length", 0);
 }
 
 /// One number for all layers, or one for each, where layers without attention have 0.
@@ -125,9 +130,10 @@ void read_gguf_heads(const GgufConfig& config, DecoderConfig& c) {
   c.kv_heads = gguf_kv_heads(config, c.heads);
   if (c.kv_heads < 1 || c.heads % c.kv_heads != 0)
     config.refuse("attention.head_count_kv", "is {}, which does not divide {} heads", c.kv_heads, c.heads);
-  c.head_size = config.size_or("attention.key_length", c.hidden_size / c.heads);
-  if (c.head_size < 1 || config.size_or("attention.value_length", c.head_size) != c.head_size)
-    config.refuse("attention.value_length", "differs from the keys' length {} (allowed: the same)", c.head_size);
+  c.head_size = config.find("attention.key_length") ? config.size("attention.key_length") : c.hidden_size / c.heads;
+  if (c.head_size < 1) config.refuse("attention.head_count", "is {} for {} features (allowed: no more)", c.heads, c.hidden_size);
+  if (const std::int64_t values = config.size_or("attention.value_length", c.head_size); values != c.head_size)
+    config.refuse("attention.value_length", "is {} beside 'attention.key_length' {} (allowed: the same)", values, c.head_size);
 }
 
 /// Newer files hold the keys' and the values' matrices apart, and lengths of heads under keys of their own.
@@ -160,7 +166,7 @@ void read_gguf_delta_nets(const GgufConfig& config, DecoderConfig& c) {
                   d.key_heads);
   d.value_size = width / d.value_heads;
   d.log_decay = false;
-  d.heads_in_turn = config.any_layer_has("ssm_beta.weight");  // qwen35; else as in a folder
+  d.heads_in_turn = config.find_in_layers("ssm_beta.weight", "ssm_alpha.weight") != nullptr;  // qwen35; else as in a folder
 }
 
 void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
@@ -190,19 +196,22 @@ void read_gguf_state_spaces(const GgufConfig& config, DecoderConfig& c) {
 void read_gguf_axes(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
   const auto has = [&](std::string_view name) { return config.any_layer_has(name); };
   const bool centred = !architecture.causal || config.find("attention.layer_norm_rms_epsilon") == nullptr;  // ModernBERT's may have both
-  c.norm = {.centred = centred, .bias = config.has("output_norm.bias")};
-  c.norm.eps = config.non_negative_or(c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5);
+  c.norm = {.centred = centred, .bias = config.has("output_norm.bias") || has("attn_norm.bias")};
+  const std::string_view epsilon = c.norm.centred ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  if (config.find(epsilon) == nullptr)
+    config.refuse("attention.layer_norm_rms_epsilon", "is missing, and 'attention.layer_norm_epsilon' is, too (one of them is needed)");
+  c.norm.eps = config.non_negative_or(epsilon, 0);
   c.norm_before = has("attn_norm.weight"), c.norm_after = has("post_attention_norm.weight") && !architecture.delta_nets;
   c.qkv_bias = has("attn_q.bias") || has("attn_qkv.bias"), c.attention_output_bias = has("attn_output.bias");
   c.ffn_bias = has("ffn_up.bias");
   c.gated = has("ffn_gate.weight") || has("ffn_gate_exps.weight") || architecture.name == "phi3";
   c.tied_output = !config.has("output.weight"), c.output_bias = config.has("output.bias");
-  c.position_embedding = config.has("position_embd.weight");
+  c.position_embedding = architecture.position_embedding || config.has("position_embd.weight");
   c.attention_gate = architecture.delta_nets;
   const bool ffn_norm = has("ffn_norm.weight") || architecture.delta_nets, second_norm = ffn_norm || has("attn_norm_2.weight");
   c.parallel = ffn_norm ? architecture.name == "gptneox" && config.flag_or("use_parallel_residual", true) : c.norm_before;
   c.shared_norm = c.parallel && !second_norm;
-  if (const TensorView* norm = config.find_in_layers("attn_q_norm.weight"))
+  if (const TensorView* norm = config.find_in_layers("attn_q_norm.weight", "attn_k_norm.weight"))
     c.query_key_norm = norm->shape.size() == 2         ? QueryKeyNorm::own_head
                        : norm->shape[0] == c.head_size ? QueryKeyNorm::head
                                                        : QueryKeyNorm::whole;
@@ -223,15 +232,15 @@ void read_gguf_router(const GgufConfig& config, ExpertsConfig& e) {
 }
 
 void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
-  c.experts.count = config.size_or("expert_count", 0);
-  if (c.experts.count == 0) return;
+  if (std::ranges::none_of(c.layers, &DecoderLayer::experts)) return;
+  c.experts.count = config.size("expert_count");
   c.experts.chosen = config.size("expert_used_count");
   if (c.experts.chosen > c.experts.count) config.refuse("expert_used_count", "is {} (allowed: 1..{})", c.experts.chosen, c.experts.count);
-  c.experts.width = config.size_or("expert_feed_forward_length", c.ffn_size);
-  if (c.experts.width < 1) config.refuse("expert_feed_forward_length", "is 0 (allowed: from 1)");
+  c.experts.width = config.size(config.find("expert_feed_forward_length") ? "expert_feed_forward_length" : "feed_forward_length");
   c.experts.normalize = config.flag_or("expert_weights_norm", architecture.normalize_experts);
   if (const double scale = config.number_or("expert_weights_scale", 0); scale != 0) c.experts.scale = scale;
-  if (const TensorView* shared = config.find_in_layers("ffn_up_shexp.weight"); shared != nullptr && shared->shape.size() == 2)
+  if (const TensorView* shared = config.find_in_layers("ffn_up_shexp.weight", "ffn_gate_shexp.weight");
+      shared != nullptr && shared->shape.size() == 2)
     c.experts.shared_width = matrix_rows(config.file(), *shared), c.experts.shared_gate = config.any_layer_has("ffn_gate_inp_shexp.weight");
   read_gguf_router(config, c.experts);
 }
@@ -262,9 +271,9 @@ void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architec
   c.embedding_scale = config.number_or("embedding_scale", c.embedding_scale);
   c.residual_scale = config.number_or("residual_scale", 1);
   c.attention_scale = config.number_or("attention.scale", usual_attention_scale(architecture, c));
-  c.logits_scale = config.number_or("logit_scale", 1);
+  c.logits_scale = architecture.logit_scale_needed ? config.number("logit_scale") : config.number_or("logit_scale", 1);
+  if (c.logits_scale == 0) config.refuse("logit_scale", "is 0 (allowed: other numbers)");
   if (architecture.logits_divided) c.logits_scale = 1 / c.logits_scale;
-  if (!std::isfinite(c.logits_scale)) config.refuse("logit_scale", "is 0 (allowed: other numbers)");
   c.attention_softcap = config.non_negative_or("attn_logit_softcapping", 0);
   c.logits_softcap = config.non_negative_or("final_logit_softcapping", 0);
 }
@@ -312,7 +321,7 @@ DecoderConfig read_gguf_decoder(const GgufFile& file) {
   DecoderConfig c;
   c.activation = architecture.activation;
   read_gguf_sizes(config, c);
-  read_gguf_mixers(config, c);
+  read_gguf_layers(config, architecture.delta_nets, c);
   read_gguf_heads(config, c);
   read_gguf_latent_attention(config, c);
   read_gguf_axes(config, architecture, c);

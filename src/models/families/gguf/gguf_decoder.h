@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string_view>
 
 #include "formats/gguf/gguf.h"
@@ -25,6 +26,7 @@ struct GgufLayout {
   bool second_norm = false;                                  // attn_norm_2 is attention's, attn_norm the feed-forward block's
   bool last_norm_of_embeddings = false;                      // the norm before the head is called that of the embeddings
   bool one_delta_input = false;                              // older files: what delta nets read is one tensor
+  std::size_t used_layers = 0;                               // those behind predict several tokens; 0: none does
 
   /// As a file has it.
   static GgufLayout of(const GgufFile& file, const DecoderConfig& config);

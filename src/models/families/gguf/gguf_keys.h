@@ -29,13 +29,12 @@ class GgufConfig {
     const GgufValue* value = find(key);
     return value != nullptr ? value->integer(0, largest_size) : otherwise;
   }
-  double number_or(std::string_view key, double otherwise) const {
-    const GgufValue* value = find(key);
-    if (value == nullptr) return otherwise;
-    const double number = value->number();
+  double number(std::string_view key) const {
+    const double number = file_.value(path(key)).number();
     if (!std::isfinite(number)) refuse(key, "is {} (allowed: finite numbers)", number);
     return number;
   }
+  double number_or(std::string_view key, double otherwise) const { return find(key) != nullptr ? number(key) : otherwise; }
   double non_negative_or(std::string_view key, double otherwise) const {
     const double number = number_or(key, otherwise);
     if (number < 0) refuse(key, "is {} (allowed: not below 0)", number);
@@ -53,12 +52,12 @@ class GgufConfig {
   }
   std::int64_t blocks() const { return size("block_count", 1, 1024); }
   bool layer_has(std::size_t layer, std::string_view tensor) const { return has(fmt::format("blk.{}.{}", layer, tensor)); }
-  /// The tensor of the first layer that has it, or null.
-  const TensorView* find_in_layers(std::string_view tensor) const {
+  /// The tensor of the first layer that has it, or null; else the one of its like where no layer has it.
+  const TensorView* find_in_layers(std::string_view tensor, std::string_view like = "") const {
     const std::int64_t layers = blocks();
     for (std::int64_t i = 0; i < layers; ++i)
       if (const TensorView* found = file_.find(fmt::format("blk.{}.{}", i, tensor))) return found;
-    return nullptr;
+    return like.empty() ? nullptr : find_in_layers(like);
   }
   bool any_layer_has(std::string_view tensor) const { return find_in_layers(tensor) != nullptr; }
   const GgufFile& file() const { return file_; }

@@ -1,6 +1,7 @@
 // The names of tensors in GGUF files, which all architectures share but for a few.
 #include "models/families/gguf/gguf_decoder.h"
 #include "models/families/gguf/gguf_encoder.h"
+#include "models/families/gguf/gguf_keys.h"
 
 namespace rlx {
 namespace {
@@ -77,13 +78,19 @@ void add_delta_names(const DecoderConfig& c, const GgufLayout& layout, std::vect
 }  // namespace
 
 GgufLayout GgufLayout::of(const GgufFile& file, const DecoderConfig& c) {
-  const auto has = [&](std::string_view tensor) { return file.find(fmt::format("blk.0.{}.weight", tensor)) != nullptr; };
+  const auto has = [&](std::string_view tensor) {
+    for (std::size_t i = 0; i < c.layers.size(); ++i)
+      if (file.find(fmt::format("blk.{}.{}.weight", i, tensor)) != nullptr) return true;
+    return false;
+  };
   const bool delta = c.delta_net.key_heads > 0;
+  const std::int64_t several = GgufConfig(file, file.value("general.architecture").string()).size_or("nextn_predict_layers", 0);
   return {.fused_attention = has("attn_qkv") && !delta,
           .fused_feed_forward = c.gated && c.experts.count == 0 && !has("ffn_gate"),
           .second_norm = has("attn_norm_2"),
           .last_norm_of_embeddings = c.causal && file.find("token_embd_norm.weight") != nullptr,
-          .one_delta_input = delta && has("ssm_in")};
+          .one_delta_input = delta && has("ssm_in"),
+          .used_layers = several > 0 ? c.layers.size() : 0};
 }
 
 GgufLayout GgufLayout::of(std::string_view architecture, const DecoderConfig& c, const WeightNames& folder) {
@@ -102,7 +109,7 @@ WeightNames gguf_names(const DecoderConfig& c, const GgufLayout& layout) {
                               {{"output"}, "output"}},
                     .layers = "blk",
                     .layer = common_names(),
-                    .used_layers = c.layers.size()};
+                    .used_layers = layout.used_layers};
   if (layout.fused_attention) names.layer.push_back({{"attention.q", "attention.k", "attention.v"}, "attn_qkv"});
   if (layout.fused_feed_forward) names.layer.push_back({{"ffn.gate", "ffn.up"}, "ffn_up"});
   if (layout.second_norm) names.layer.push_back({{"attention_norm"}, "attn_norm_2"}), names.layer.push_back({{"ffn_norm"}, "attn_norm"});

@@ -26,7 +26,7 @@ void read_gguf_factors(const GgufConfig& config, RopeOptions& rope) {
   if (config.has("rope_freqs.weight")) {
     rope.short_factors = rope.long_factors = factors_of(config, "rope_freqs.weight", pairs);
     rope.attention_factor = 1;
-  } else if (config.has("rope_factors_short.weight") && config.has("rope_factors_long.weight")) {
+  } else if (config.has("rope_factors_short.weight") || config.has("rope_factors_long.weight")) {
     rope.short_factors = factors_of(config, "rope_factors_short.weight", pairs);
     rope.long_factors = factors_of(config, "rope_factors_long.weight", pairs);
     rope.attention_factor = config.positive_or("rope.scaling.attn_factor", 1);
