@@ -1,8 +1,9 @@
 """Control flow: branches and loops of the registry over trees of arrays."""
 from . import _core, _trees
 from ._array import Array
+from ._conversions import asarray
 from ._core import Error
-from ._dtypes import is_integer
+from ._dtypes import DType, is_integer
 from ._tracing import flat_outputs, in_trace, leaf_of, Traced
 
 
@@ -25,6 +26,41 @@ def _group(tree, trace, function, trees):
 def _check_same(what, one, other):
     if one != other:
         raise Error(f"{what}: structures differ: {one} and {other}")
+
+
+class _OtherTypes(Exception):
+    """The types in which a step needs its carries."""
+
+
+class _Carries:
+    """The carries of a loop. Those that start as numbers of Python take the types that the step gives them, as in JAX."""
+
+    def __init__(self, arrays):
+        self.weak = [array._weak and array._dtype != DType["bool"] for array in arrays]
+        self.first = [_core.apply("cast", (array, array._dtype), {}) if array._weak else array for array in arrays]
+
+    def marked(self, group):
+        for array, weak in zip(group, self.weak):
+            if weak:
+                array._set_weak()
+        return group
+
+    def checked(self, group, outputs):
+        """The outputs of a step, unless it needs other types of carries that may change theirs."""
+        needed = [_core.apply("select", (asarray(True), x, y), {})._dtype if weak else x._dtype for weak, x, y in zip(self.weak, group, outputs)]
+        if needed != [x._dtype for x in group]:
+            raise _OtherTypes(needed)
+        return outputs
+
+    def run(self, loop):
+        """loop(first), again where the step needs other types, which then stay."""
+        while True:
+            try:
+                return list(loop(self.first))
+            except _OtherTypes as other:
+                needed = other.args[0]
+            self.weak = [weak and dtype == array._dtype for weak, dtype, array in zip(self.weak, needed, self.first)]
+            self.first = [_core.apply("cast", (array, dtype), {}) for array, dtype in zip(self.first, needed)]
 
 
 def cond(predicate, true_function, false_function, *operands):
@@ -51,12 +87,17 @@ def while_loop(condition, body, carry):
     carried = _trees.tuple_tree([tree])
 
     def traced(trace, inputs):
-        trees = []
-        holds = _group(carried, trace, condition, [])
-        step = _group(carried, trace, body, trees)
-        results = list(_core.apply("while_loop", (holds, step, _unweak(inputs)), {}))
-        _check_same("while_loop", tree, trees[0])
-        return results
+        carries = _Carries(inputs)
+
+        def holds(group):
+            return [flat_outputs(condition(*_trees.unflatten(carried, carries.marked(group))))[0]]
+
+        def step(group):
+            outputs, out_tree = flat_outputs(body(*_trees.unflatten(carried, carries.marked(group))))
+            _check_same("while_loop", tree, out_tree)
+            return [carries.checked(group, outputs)]
+
+        return carries.run(lambda first: _core.apply("while_loop", (Traced(trace, holds), Traced(trace, step), first), {}))
 
     return _trees.unflatten(tree, in_trace("while_loop", _arrays(leaves), traced))
 
@@ -77,12 +118,14 @@ def fori_loop(lower, upper, body, carry):
     leaves, tree = _trees.flatten(carry)
 
     def traced(trace, inputs):
-        def called(index, group):
-            outputs, out_tree = flat_outputs(step(index[0], _trees.unflatten(tree, group)))
-            _check_same("fori_loop", tree, out_tree)
-            return [outputs]
+        carries = _Carries(inputs)
 
-        return list(_core.apply("fori_loop", (upper - lower, Traced(trace, called), _unweak(inputs)), {}))
+        def called(index, group):
+            outputs, out_tree = flat_outputs(step(index[0], _trees.unflatten(tree, carries.marked(group))))
+            _check_same("fori_loop", tree, out_tree)
+            return [carries.checked(group, outputs)]
+
+        return carries.run(lambda first: _core.apply("fori_loop", (upper - lower, Traced(trace, called), first), {}))
 
     return _trees.unflatten(tree, in_trace("fori_loop", _arrays(leaves), traced))
 
@@ -95,17 +138,18 @@ def scan(step, carry, xs=None, length=None, reverse=False, unroll=1):
     trees = []
 
     def traced(trace, inputs):
+        carries = _Carries(inputs[: len(carried)])
+
         def called(carry_group, x_group):
-            result = step(_trees.unflatten(carry_tree, carry_group), _trees.unflatten(xs_tree, x_group))
+            result = step(_trees.unflatten(carry_tree, carries.marked(carry_group)), _trees.unflatten(xs_tree, x_group))
             if not isinstance(result, tuple) or len(result) != 2:
                 raise Error(f"scan: the step gives a {type(result).__name__} (allowed: a pair of carry and y)")
             (outputs, tree), (ys, y_tree) = flat_outputs(result[0]), flat_outputs(result[1])
             _check_same("scan", carry_tree, tree)
             trees.append(y_tree)
-            return [outputs, ys]
+            return [carries.checked(carry_group, outputs), ys]
 
-        first = _unweak(inputs[: len(carried)])
-        return list(_core.apply("scan", (Traced(trace, called), first, inputs[len(carried) :], length, reverse), {}))
+        return carries.run(lambda first: _core.apply("scan", (Traced(trace, called), first, inputs[len(carried) :], length, reverse), {}))
 
     results = in_trace("scan", _arrays([*carried, *slices]), traced)
     return _trees.unflatten(carry_tree, results[: len(carried)]), _trees.unflatten(trees[0], results[len(carried) :])
@@ -154,8 +198,3 @@ def _scanned(combine, leaves, tree, axis, reverse):
 def map(function, xs):  # noqa: A001
     """The results of function(x) for the slices x of `xs` along axis 0, one after another, stacked."""
     return scan(lambda carry, x: (carry, function(x)), (), xs)[1]
-
-
-def _unweak(arrays):
-    """Numbers of Python have a type of their own in a loop, which must stay."""
-    return [_core.apply("cast", (array, array._dtype), {}) if isinstance(array, Array) and array._weak else array for array in arrays]

@@ -260,6 +260,22 @@ def test_loops():
     assert np.allclose(gradient.numpy(), differences(lambda x: x.prod(0).sum(), X), atol=1e-4)
 
 
+def test_carries_that_are_numbers_take_the_types_of_the_step():
+    """Recorded from JAX: strict arrays keep theirs."""
+    half = jnp.ones((), rlx.float16)
+    cases = [(rlx.fori_loop(0, 5, lambda i, c: c + half.astype(rlx.float32) * 1.5, 0), rlx.float32, 7.5), (rlx.fori_loop(0, 5, lambda i, c: c * 1.5, 1), rlx.float32, 7.59375),
+             (rlx.fori_loop(0, 5, lambda i, c: c + half, 0.0), rlx.float16, 5), (rlx.scan(lambda c, x: (c + x, c), 0, jnp.arange(3.0))[0], rlx.float32, 3),
+             (rlx.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + half.astype(rlx.float32) * 2), (0, 0))[1], rlx.float32, 6)]  # fmt: skip
+    for seen, dtype, value in cases:
+        assert (seen.dtype, seen.tolist()) == (dtype, value)
+    assert rlx.jit(lambda: rlx.fori_loop(0, 5, lambda i, c: c + half, 0))().dtype == rlx.float16
+    assert rlx.grad(lambda b: rlx.fori_loop(0, 5, lambda i, c: c + b * b, 0))(jnp.full((), 3.0)) == 30
+    assert rlx.vmap(lambda b: rlx.fori_loop(0, 5, lambda i, c: rlx.fori_loop(0, 2, lambda j, d: d + b, c), 0))(jnp.arange(3.0)).tolist() == [0, 10, 20]
+    for start, dtype in ((jnp.zeros((), rlx.int32), "i32"), (True, "bool")):
+        with pytest.raises(rlx.Error, match=f"carry 0 is {dtype}"):
+            rlx.fori_loop(0, 5, lambda i, c: c + 1.5, start)
+
+
 def test_loops_and_compiled_functions_may_capture_what_is_traced():
     rows = rlx.asarray(X)
 
