@@ -553,7 +553,7 @@ def test_a_preferred_type_narrower_than_the_operands_rounds_sums_alone():
     conv = lax.conv_general_dilated(x[None], y.T[None], (1,), "VALID", **options)
     sums = [jnp.matmul(x, y, **options), jnp.einsum("ij,jk->ik", x, y, **options), lax.dot_general(x, y, (((1,), (0,)), ((), ())), **options), conv,
             jnp.vdot(x, y, **options), jnp.vecdot(x, y.T, **options)]  # fmt: skip
-    assert all(each.dtype.name == "bfloat16" and abs(float(each.item()) - 0.005) < 5e-5 for each in sums), sums
+    assert all(str(each.dtype) == "bfloat16" and abs(float(each.item()) - 0.005) < 5e-5 for each in sums), sums
     small = np.int8([[100, 100]])
     assert jnp.vecdot(small, small, preferred_element_type="int32").tolist() == [20000]
     assert jnp.matmul(small, small.T, preferred_element_type="float32").tolist() == [[20000]]
