@@ -9,6 +9,7 @@ from ._array import place_of
 from ._conversions import asarray
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
+from ._solvers import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from ._places import (
     GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers,
     gather as gather, scatter as scatter, scatter_add as scatter_add, scatter_apply as scatter_apply, scatter_max as scatter_max,

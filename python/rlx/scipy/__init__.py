@@ -1,4 +1,4 @@
-"""Functions of SciPy over rlx.Array: special, linalg, stats."""
-from . import linalg, special, stats
+"""Functions of SciPy over rlx.Array, by its modules."""
+from . import fft, integrate, linalg, ndimage, signal, sparse, special, stats
 
-__all__ = ["linalg", "special", "stats"]
+__all__ = ["fft", "integrate", "linalg", "ndimage", "signal", "sparse", "special", "stats"]

@@ -1,0 +1,4 @@
+"""Functions of scipy.integrate over rlx.Array."""
+from ..numpy import trapezoid
+
+__all__ = ["trapezoid"]

@@ -1,0 +1,2 @@
+"""Names of scipy.sparse."""
+from . import linalg as linalg
