@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes cli.md, from the help texts of all commands, ops.md, from the registry, coverage.md, from what each device makes of the registry (of
-# MLX, if the build has it), architecture.svg, from the folders of src, house.svg, from the includes of the sources, and decisions/README.md,
-# from the decisions; without a FOLDER also the tables and charts of the results of benchmarks.
+# MLX, if the build has it) and from the known failures of the Python package, architecture.svg, from the folders of src, house.svg, from the
+# includes of the sources, and decisions/README.md, from the decisions; without a FOLDER also the tables and charts of the results of benchmarks.
 # Usage: generate_docs.sh [RLX [FOLDER]]: the built command (default: build/release/rlx) and where to write (default: docs).
 set -eu
 root=$(dirname "$0")/..
@@ -33,7 +33,7 @@ commands() {
   done
 } > "$new/cli.md"
 "$rlx" ops --markdown > "$new/ops.md"
-"$rlx" ops --coverage > "$new/coverage.md"
+{ "$rlx" ops --coverage && python3 "$root/scripts/array_api_failures.py"; } > "$new/coverage.md"
 mkdir -p "$new/decisions" "$folder/decisions"
 python3 "$root/scripts/decisions_index.py" > "$new/decisions/README.md"
 python3 "$root/scripts/draw_architecture.py" > "$new/architecture.svg"
