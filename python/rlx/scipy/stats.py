@@ -1,18 +1,22 @@
 """Distributions, as in scipy.stats: rlx.scipy.stats.norm.logpdf(x, loc, scale)."""
 # mypy: disable-error-code="misc"
 import math
+from typing import Any, NamedTuple
 
 from .. import numpy as jnp
-from ..numpy._base import float_of
+from .._core import Error
+from ..numpy._base import call, float_of
 from ..numpy.elementwise import abs, exp, log, log1p, where
 from . import special
+from .linalg import solve_triangular
 
 
 class _Distribution:
-    """Of a location and a scale. `_log` is the logarithm of the density of the standard one, `_below` its share below x, `_inverse` the other way."""
+    """Of a location and a scale. `_log` is the logarithm of the density of the standard one, `_below` its share below x, `_above` that above,
+    `_inverse` the other way."""
 
-    def __init__(self, name, log_density, below=None, inverse=None, log_below=None):
-        self.name, self._log, self._below, self._inverse, self._log_below = name, log_density, below, inverse, log_below
+    def __init__(self, name, log_density, below=None, inverse=None, log_below=None, above=None):
+        self.name, self._log, self._below, self._inverse, self._log_below, self._above = name, log_density, below, inverse, log_below, above
 
     def __repr__(self):
         return f"rlx.scipy.stats.{self.name}"
@@ -33,7 +37,18 @@ class _Distribution:
 
     def sf(self, x, *shape, loc=0.0, scale=1.0):
         """The share above x."""
-        return 1.0 - self.cdf(x, *shape, loc=loc, scale=scale)
+        if self._above is None:
+            return 1.0 - self.cdf(x, *shape, loc=loc, scale=scale)
+        x, shape, loc, scale = self._given(x, shape, loc, scale)
+        return self._above((x - loc) / scale, *shape)
+
+    def logsf(self, x, *shape, loc=0.0, scale=1.0):
+        """The logarithm of the share above x."""
+        return log(self.sf(x, *shape, loc=loc, scale=scale))
+
+    def isf(self, q, *shape, loc=0.0, scale=1.0):
+        """The x above which the share q lies."""
+        return self.ppf(1.0 - float_of(q), *shape, loc=loc, scale=scale)
 
     def logcdf(self, x, *shape, loc=0.0, scale=1.0):
         """The logarithm of the share below x."""
@@ -49,8 +64,6 @@ class _Distribution:
 
     def _known(self, function):
         if function is None:
-            from .._core import Error
-
             raise Error(f"{self!r}: it has no such function (allowed: logpdf, pdf)")
         return function
 
@@ -81,18 +94,71 @@ def _t_log(x, df):
     return special.gammaln((df + 1.0) / 2) - special.gammaln(df / 2) - 0.5 * log(df * math.pi) - (df + 1.0) / 2 * log1p(x * x / df)
 
 
-norm = _Distribution("norm", lambda x: -0.5 * x * x - 0.5 * math.log(2 * math.pi), special.ndtr, special.ndtri, special.log_ndtr)
+norm = _Distribution("norm", lambda x: -0.5 * x * x - 0.5 * math.log(2 * math.pi), special.ndtr, special.ndtri, special.log_ndtr,
+                     lambda x: special.ndtr(-x))
 uniform = _Distribution("uniform", lambda x: _inside((x >= 0) & (x <= 1), x * 0.0), lambda x: jnp.clip(x, 0.0, 1.0), lambda q: q)
-expon = _Distribution("expon", lambda x: _inside(x >= 0, -x), lambda x: where(x > 0, -jnp.expm1(-x), 0.0), lambda q: -log1p(-q))
+expon = _Distribution("expon", lambda x: _inside(x >= 0, -x), lambda x: where(x > 0, -jnp.expm1(-x), 0.0), lambda q: -log1p(-q),
+                      above=lambda x: exp(-jnp.maximum(x, 0.0)))
 laplace = _Distribution("laplace", lambda x: -abs(x) - math.log(2.0), lambda x: where(x > 0, 1.0 - 0.5 * exp(-abs(x)), 0.5 * exp(-abs(x))),
                         lambda q: where(q > 0.5, -log(2.0 * (1.0 - q)), log(2.0 * q)))  # fmt: skip
-logistic = _Distribution("logistic", lambda x: -abs(x) - 2.0 * log1p(exp(-abs(x))), special.expit, special.logit)
+logistic = _Distribution("logistic", lambda x: -abs(x) - 2.0 * log1p(exp(-abs(x))), special.expit, special.logit,
+                         above=lambda x: special.expit(-x))
 cauchy = _Distribution("cauchy", lambda x: -math.log(math.pi) - log1p(x * x), lambda x: 0.5 + jnp.arctan(x) / math.pi, lambda q: jnp.tan(math.pi * (q - 0.5)))
 gamma = _Distribution("gamma", _gamma_log, lambda x, a: special.gammainc(a, where(x > 0, x, 0.0)))
 chi2 = _Distribution("chi2", lambda x, df: _gamma_log(x * 0.5, df * 0.5) - math.log(2.0), lambda x, df: special.gammainc(df * 0.5, where(x > 0, x * 0.5, 0.0)))
 beta = _Distribution("beta", _beta_log, lambda x, a, b: special.betainc(a, b, jnp.clip(x, 0.0, 1.0)))
+
+
+def _gumbel_r_log(x):
+    return -x - exp(-x)
+
+
+def _log_share(low, high):
+    """log of the normal distribution's share between two numbers: on the side where it is not near 1."""
+    mirrored = low > 0
+    low, high = where(mirrored, -high, low), where(mirrored, -low, high)
+    below, all_below = special.log_ndtr(low), special.log_ndtr(high)
+    return all_below + log1p(-exp(below - all_below))
+
+
+def _truncated_log(x, a, b):
+    inside = (x >= a) & (x <= b)
+    return _inside(inside, -0.5 * x * x - 0.5 * math.log(2 * math.pi) - _log_share(a, b))
+
+
+def _truncated_log_below(x, a, b):
+    inside = (x > a) & (x < b)
+    return where(inside, _log_share(a, where(inside, x, b)) - _log_share(a, b), where(x >= b, 0.0, -math.inf))
+
+
+def _truncated_above(x, a, b):
+    inside = (x > a) & (x < b)
+    return where(inside, exp(_log_share(where(inside, x, a), b) - _log_share(a, b)), where(x <= a, 1.0, 0.0))
+
+
+def _wrapped_cauchy_log(x, c):
+    log_density = log((1.0 - c) * (1.0 + c)) - math.log(2 * math.pi) - log(1.0 + c * c - 2.0 * c * jnp.cos(x))
+    return where((c > 0) & (c < 1), _inside((x >= 0) & (x <= 2 * math.pi), log_density), math.nan)
+
+
+def _von_mises_log(x, kappa):
+    return kappa * (jnp.cos(x) - 1.0) - log(2 * math.pi * special.i0e(kappa))
+
+
+def _pareto_tail(x, b):
+    return where(x >= 1, exp(-b * log(where(x >= 1, x, 1.0))), 1.0)
+
+
 t = _Distribution("t", _t_log)
-pareto = _Distribution("pareto", lambda x, b: _inside(x >= 1, log(b) - (b + 1.0) * log(where(x >= 1, x, 1.0))))
+pareto = _Distribution("pareto", lambda x, b: _inside(x >= 1, log(b) - (b + 1.0) * log(where(x >= 1, x, 1.0))), lambda x, b: 1.0 - _pareto_tail(x, b),
+                       lambda q, b: exp(-log1p(-q) / b), above=_pareto_tail)  # fmt: skip
+gumbel_r = _Distribution("gumbel_r", _gumbel_r_log, lambda x: exp(-exp(-x)), lambda q: -log(-log(q)), lambda x: -exp(-x), lambda x: -jnp.expm1(-exp(-x)))
+gumbel_l = _Distribution("gumbel_l", lambda x: _gumbel_r_log(-x), lambda x: -jnp.expm1(-exp(x)), lambda q: log(-log1p(-q)), above=lambda x: exp(-exp(x)))
+gennorm = _Distribution("gennorm", lambda x, beta: log(0.5 * beta) - special.gammaln(1.0 / beta) - abs(x) ** beta,
+                        lambda x, beta: 0.5 * (1.0 + jnp.sign(x) * special.gammainc(1.0 / beta, abs(x) ** beta)))  # fmt: skip
+truncnorm = _Distribution("truncnorm", _truncated_log, lambda x, a, b: exp(_truncated_log_below(x, a, b)), None, _truncated_log_below, _truncated_above)
+vonmises = _Distribution("vonmises", _von_mises_log)
+wrapcauchy = _Distribution("wrapcauchy", _wrapped_cauchy_log)
 
 
 class _Discrete:
@@ -106,7 +172,8 @@ class _Discrete:
 
     def logpmf(self, k, *shape, loc=0):
         """The logarithm of the probability."""
-        return self._log(float_of(k) - loc, *[float_of(each) for each in shape])
+        k, *parameters = special._floats(k, *shape)
+        return self._log(k - loc, *parameters)
 
     def pmf(self, k, *shape, loc=0):
         """The probability."""
@@ -124,3 +191,143 @@ bernoulli = _Discrete("bernoulli", lambda k, p: _binomial(k, k * 0.0 + 1.0, p))
 binom = _Discrete("binom", _binomial)
 poisson = _Discrete("poisson", lambda k, mu: _inside(k >= 0, special.xlogy(where(k >= 0, k, 0.0), mu) - special.gammaln(where(k >= 0, k, 0.0) + 1.0) - mu))
 geom = _Discrete("geom", lambda k, p: _inside(k >= 1, special.xlog1py(where(k >= 1, k, 1.0) - 1.0, -p) + log(p)))
+
+
+def _negative_binomial(k, n, p):
+    inside = k >= 0
+    k = where(inside, k, 0.0)
+    return _inside(inside, special.gammaln(k + n) - special.gammaln(n) - special.gammaln(k + 1.0) + special.xlogy(n, p) + special.xlog1py(k, -p))
+
+
+def _beta_binomial(k, n, a, b):
+    inside = (k >= 0) & (k <= n)
+    k = where(inside, k, 0.0)
+    return _inside(inside, special.betaln(k + a, n - k + b) - special.betaln(a, b) - log(n + 1.0) - special.betaln(n - k + 1.0, k + 1.0))
+
+
+nbinom = _Discrete("nbinom", _negative_binomial)
+betabinom = _Discrete("betabinom", _beta_binomial)
+
+
+class _Vectors:
+    """Of vectors along the last axis. `_log` is the logarithm of the density."""
+
+    def __init__(self, name, log_density):
+        self.name, self._log = name, log_density
+
+    def __repr__(self):
+        return f"rlx.scipy.stats.{self.name}"
+
+    def logpdf(self, x, *shape):
+        """The logarithm of the density."""
+        return self._log(x, *shape)
+
+    def pdf(self, x, *shape):
+        """The density."""
+        return exp(self._log(x, *shape))
+
+
+class _Counts(_Vectors):
+    """Of vectors of integers."""
+
+    logpmf, pmf = _Vectors.logpdf, _Vectors.pdf
+
+
+def _dirichlet_log(x, alpha):
+    """Of positions along axis 0, as in SciPy; the last of them may be left out."""
+    x, alpha = float_of(x), float_of(alpha)
+    x = x if x.shape[0] == alpha.shape[0] else jnp.concatenate([x, 1.0 - x.sum(axis=0, keepdims=True)])
+    column = alpha.reshape(-1, *[1] * (x.ndim - 1))
+    norm_ = special.gammaln(alpha).sum() - special.gammaln(alpha.sum())
+    inside = (x >= 0).all(axis=0) & (abs(x.sum(axis=0) - 1.0) < 1e-6)
+    return _inside(inside, special.xlogy(column - 1.0, where(x >= 0, x, 1.0)).sum(axis=0) - norm_)
+
+
+def _multinomial_log(x, n, p):
+    x, p = jnp.asarray(x), float_of(p)
+    counts, n = x.astype(p.dtype), jnp.asarray(n).astype(p.dtype)
+    total = special.gammaln(n + 1.0) + (special.xlogy(counts, p) - special.gammaln(counts + 1.0)).sum(axis=-1)
+    return _inside(jnp.equal(counts.sum(axis=-1), n), total)
+
+
+def _normal_vectors_log(x, mean=0.0, cov=1.0):
+    x, mean, cov = float_of(x), float_of(mean), float_of(cov)
+    size = x.shape[-1] if x.ndim else 1
+    if cov.ndim < 2:
+        cov = jnp.eye(size, dtype=cov.dtype) * cov
+    factor = jnp.linalg.cholesky(cov)
+    rest = (x - mean).reshape(*(x - mean).shape[: max((x - mean).ndim - 1, 0)], size)
+    sizes = jnp.broadcast_shapes(rest.shape[:-1], factor.shape[:-2])
+    factors, column = jnp.broadcast_to(factor, (*sizes, size, size)), jnp.broadcast_to(rest, (*sizes, size))[..., None]
+    white = solve_triangular(factors, column, lower=True)[..., 0]
+    spread = log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    return -0.5 * (white * white).sum(axis=-1) - 0.5 * size * math.log(2 * math.pi) - spread
+
+
+dirichlet = _Vectors("dirichlet", _dirichlet_log)
+multinomial = _Counts("multinomial", _multinomial_log)
+multivariate_normal = _Vectors("multivariate_normal", _normal_vectors_log)
+
+
+def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
+    """The deviation of the mean: the elements' deviation by the root of their number."""
+    a = float_of(a)
+    if nan_policy == "omit":
+        count = (~jnp.isnan(a)).sum(axis=axis, keepdims=keepdims).astype(a.dtype)
+        return jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count)
+    if nan_policy != "propagate":
+        raise Error(f"sem: nan_policy is {nan_policy!r} (allowed: propagate, omit)")
+    return jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(a.size if axis is None else a.shape[axis])
+
+
+def rankdata(a, method="average", *, axis=None):
+    """The place of each element in their order, from 1. Equal ones have the mean of their places, or with `method` the least (min) or largest (max),
+    the number of distinct elements up to there (dense), or one each (ordinal)."""
+    if method not in ("average", "min", "max", "dense", "ordinal"):
+        raise Error(f"rankdata: method is {method!r} (allowed: average, min, max, dense, ordinal)")
+    a = jnp.asarray(a)
+    a = jnp.moveaxis(a.reshape(-1) if axis is None else a, 0 if axis is None else axis, -1)
+    order = jnp.argsort(a, axis=-1, stable=True)
+    place = jnp.argsort(order, axis=-1)
+    ranks = _ranks(jnp.take_along_axis(a, order, axis=-1), place, method).astype("float32")
+    ranks = where(jnp.isnan(a).any(axis=-1, keepdims=True), math.nan, ranks)
+    return ranks if axis is None else jnp.moveaxis(ranks, -1, axis)
+
+
+def _ranks(ascending, place, method):
+    if method == "ordinal":
+        return place + 1
+    n = ascending.shape[-1]
+    new = jnp.concatenate([jnp.ones_like(ascending[..., :1], dtype="bool"), jnp.not_equal(ascending[..., 1:], ascending[..., :-1])], -1)
+    if method == "dense":
+        return jnp.take_along_axis(jnp.cumsum(new.astype("int32"), axis=-1), place, axis=-1)
+    at = jnp.broadcast_to(jnp.arange(n), new.shape)
+    first = call("cummax", where(new, at, 0), -1)
+    ends = jnp.concatenate([new[..., 1:], jnp.ones_like(new[..., :1])], -1)
+    last = call("cummin", where(ends, at, n), -1, reverse=True)
+    low, high = [jnp.take_along_axis(each, place, axis=-1) + 1 for each in (first, last)]
+    return low if method == "min" else high if method == "max" else 0.5 * (low + high)
+
+
+class ModeResult(NamedTuple):
+    """The most frequent elements, and how often they are there."""
+
+    mode: Any
+    count: Any
+
+
+def mode(a, axis=0, nan_policy="propagate", keepdims=False):
+    """The most frequent element, the least of several, along an axis, and how often it is there."""
+    if nan_policy != "propagate":
+        raise Error(f"mode: nan_policy is {nan_policy!r} (allowed: propagate)")
+    a = jnp.atleast_1d(jnp.asarray(a))
+    ndim = a.ndim
+    lines = jnp.moveaxis(a.reshape(-1) if axis is None else a, 0 if axis is None else axis, -1)
+    ascending = jnp.sort(lines, axis=-1)
+    counts = _ranks(ascending, jnp.broadcast_to(jnp.arange(lines.shape[-1]), lines.shape), "max") - _ranks(
+        ascending, jnp.broadcast_to(jnp.arange(lines.shape[-1]), lines.shape), "min") + 1  # fmt: skip
+    at = jnp.argmax(counts, axis=-1, keepdims=True)
+    found = [jnp.take_along_axis(each, at, axis=-1)[..., 0] for each in (ascending, counts)]
+    if keepdims:
+        found = [each.reshape([1] * ndim) if axis is None else jnp.expand_dims(each, axis) for each in found]
+    return ModeResult(*found)
