@@ -314,4 +314,52 @@ def ball(key, d, p=2, shape=(), dtype=DType.f32):
     return g / (_call("sum", _call("abs", g) ** float(p), [-1]) + e)[..., None] ** (1.0 / p)
 
 
+def generalized_normal(key, p, shape=(), dtype=DType.f32):
+    """Of density proportional to e^-|x|^p."""
+    first, second = split(key)
+    return rademacher(first, shape, dtype) * gamma(second, 1.0 / p, shape, dtype) ** (1.0 / p)
+
+
+def double_sided_maxwell(key, loc, scale, shape=(), dtype=DType.f32):
+    """loc plus or minus scale times the length of three normal numbers; the shape is followed by that of the parameters."""
+    first, second = split(key)
+    sizes = (*(shape or _shape_of(None, loc, scale)), *_shape_of(None, loc, scale))
+    return rademacher(first, sizes, dtype) * maxwell(second, sizes, dtype) * scale + loc
+
+
+def wald(key, mean, shape=None, dtype=DType.f32):
+    """When a random walk of drift 1 first reaches `mean`, by Michael, Schucany and Haas (1976)."""
+    first, second = split(key)
+    sizes = _shape_of(shape, mean)
+    mean = _call("broadcast_to", asarray(mean, dtype), list(sizes))
+    y = _call("square", normal(first, sizes, dtype))
+    # the smaller root of x^2 - (2 mean + mean^2 y) x + mean^2, whose terms would cancel
+    x = 2.0 * mean / (2.0 + mean * y + _call("sqrt", 4.0 * mean * y + mean * mean * y * y))
+    return _call("where", uniform(second, sizes, dtype) * (mean + x) <= mean, x, mean * mean / x)
+
+
+def multinomial(key, n, p, *, shape=None, dtype=DType.f32):
+    """How many of n draws fall on each position of the last axis of p, its probabilities. The largest n must be known."""
+    n, p = asarray(n, DType.i32), asarray(p, DType.f32)
+    sizes = tuple(shape)[:-1] if shape is not None else _shape_of(None, n, p[..., 0])
+    most = int(_call("reduce_max", n.reshape(-1), [0])) if n.size else 0
+    edges = _call("cumsum", p, -1)
+    u = uniform(key, (most, *sizes))[..., None] * edges[..., -1:]
+    at = _call("sum", (u >= edges[..., :-1]).astype(DType.i32), [-1])
+    at = _call("where", _call("iota", at, [most, *sizes], DType.i32, 0) < n, at, -1)
+    places = _call("iota", at, [p.shape[-1]], DType.i32)
+    return _call("sum", (at[..., None] == places).astype(DType.i32), [0]).astype(dtype)
+
+
+def key_data(keys):
+    """The words of keys, which are arrays of them."""
+    return asarray(keys)
+
+
+def clone(key):
+    """The key: nothing counts how often it is used."""
+    return key
+
+
+wrap_key_data = key_data
 PRNGKey = key
