@@ -4,21 +4,27 @@ import functools
 import itertools
 import operator
 
+from . import _trees
 from . import numpy as jnp
 from ._array import place_of
 from ._conversions import asarray
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
+from ._convolutions import (
+    ConvDimensionNumbers as ConvDimensionNumbers, conv as conv, conv_dimension_numbers as conv_dimension_numbers, conv_general_dilated as conv_general_dilated,
+    conv_general_dilated_patches as conv_general_dilated_patches, conv_transpose as conv_transpose, conv_with_general_padding as conv_with_general_padding,
+    padtype_to_pads as padtype_to_pads,
+)  # fmt: skip
 from ._solvers import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from ._places import (
     GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers,
     gather as gather, scatter as scatter, scatter_add as scatter_add, scatter_apply as scatter_apply, scatter_max as scatter_max,
     scatter_min as scatter_min, scatter_mul as scatter_mul, scatter_sub as scatter_sub,
 )  # fmt: skip
-from .numpy._base import array_of, call, integers_of, products, reduced, rounded_to, widened
+from .numpy._base import array_of, call, integers_of, products, reduced
 from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, nextafter, pow, where  # noqa: A004
 
-bitwise_not = bitwise_invert
+bitwise_not, broadcast_shapes, empty, unstack = bitwise_invert, jnp.broadcast_shapes, jnp.empty, jnp.unstack
 _SAME = {"logistic": "sigmoid", "erf_inv": "erf_inv", "bitcast_convert_type": "bitcast", "convert_element_type": "cast", "shift_left": "shl",
          "shift_right_arithmetic": "shr", "shift_right_logical": "shr_logical", "bessel_i0e": "bessel_i0e", "bessel_i1e": "bessel_i1e",
          "regularized_incomplete_beta": "betainc"}  # fmt: skip
@@ -203,52 +209,6 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     return products("dot", lhs, rhs, preferred_element_type, *[[int(i) for i in axes] for axes in (*contract, *batch)])
 
 
-def _conv_words(numbers, rank):
-    """Dimension numbers as three words, in which each axis has a letter, and the letters of space in the order of strides and padding."""
-    spatial = [chr(ord("a") + i) for i in range(rank - 2)]
-    if numbers is None:
-        numbers = [range(rank)] * 3
-    if all(isinstance(word, str) for word in numbers):  # their order in the kernel
-        return numbers, [letter for letter in numbers[1] if letter not in "OI"]
-    return ["".join(letter for _, letter in sorted(zip(axes, [*first, *spatial]))) for axes, first in zip(numbers, ("NC", "OI", "NC"))], spatial
-
-
-def conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation=None, rhs_dilation=None, dimension_numbers=None, feature_group_count=1,
-                         batch_group_count=1, precision=None, preferred_element_type=None):  # fmt: skip
-    """A convolution. `padding` is SAME, VALID or pairs; `dimension_numbers` are three words, such as ("NHWC", "HWIO", "NHWC"), or JAX's numbers.
-    Strides, padding and dilations are in the order of the kernel's axes. With `batch_group_count` each part of the batch has its features."""
-    lhs, rhs = widened((lhs, rhs), preferred_element_type)
-    words, spatial = _conv_words(dimension_numbers, lhs.ndim)
-    x = jnp.transpose(lhs, [words[0].index(letter) for letter in ["N", "C", *spatial]])
-    w = jnp.transpose(rhs, [words[1].index(letter) for letter in ["O", "I", *spatial]])
-    if batch_group_count > 1:
-        if feature_group_count != 1 or x.shape[0] % batch_group_count:
-            raise Error(f"conv_general_dilated: batch_group_count is {batch_group_count} for a batch of {x.shape[0]} with feature_group_count "
-                        f"{feature_group_count} (allowed: a divisor of the batch, with feature_group_count 1)")  # fmt: skip
-        n, c = x.shape[0] // batch_group_count, x.shape[1]
-        x = jnp.moveaxis(x.reshape(batch_group_count, n, *x.shape[1:]), 0, 1).reshape(n, batch_group_count * c, *x.shape[2:])
-        feature_group_count = batch_group_count
-    ones = [1] * len(spatial)
-    lhs_dilation, rhs_dilation = lhs_dilation or ones, rhs_dilation or ones
-    if isinstance(padding, str):
-        padding = padtype_to_pads([(n - 1) * d + 1 for n, d in zip(x.shape[2:], lhs_dilation)], [(n - 1) * d + 1 for n, d in zip(w.shape[2:], rhs_dilation)],
-                                  window_strides, padding)  # fmt: skip
-    low, high = [[pair[end] for pair in padding] for end in (0, 1)]
-    y = call("conv_general", x, w, strides=list(window_strides), padding_lo=low, padding_hi=high, lhs_dilation=list(lhs_dilation),
-             rhs_dilation=list(rhs_dilation), feature_group_count=feature_group_count)  # fmt: skip
-    return jnp.transpose(rounded_to(preferred_element_type, y), [["N", "C", *spatial].index(letter) for letter in words[2]])
-
-
-def padtype_to_pads(in_shape, window_shape, window_strides, padding):
-    """Pairs for SAME, SAME_LOWER and VALID."""
-    if padding.upper() == "VALID":
-        return [(0, 0)] * len(in_shape)
-    if padding.upper() not in ("SAME", "SAME_LOWER"):
-        raise Error(f"padding is {padding!r} (allowed: SAME, SAME_LOWER, VALID)")
-    totals = [max((-(-n // s) - 1) * s + k - n, 0) for n, k, s in zip(in_shape, window_shape, window_strides)]
-    return [(t // 2, t - t // 2) if padding.upper() == "SAME" else (t - t // 2, t // 2) for t in totals]
-
-
 def sort(x, dimension=-1, is_stable=True, num_keys=1):
     """In order along an axis; of several arrays by the first `num_keys` of them."""
     several = isinstance(x, (tuple, list))
@@ -303,6 +263,56 @@ def reduce_window(operand, init_value, computation, window_dimensions, window_st
         firsts = itertools.product(*[range(0, span, d) for span, d in zip(spans, dilation)])
         y = functools.reduce(computation, [slice(x, at, [i + (n - 1) * s + 1 for i, n, s in zip(at, counts, strides)], strides) for at in firsts])
     return computation(asarray(init_value, x.dtype), y)
+
+
+def reduce(operands, init_values, computation, dimensions):
+    """`computation` of `init_values` and all elements along axes, for each other place; of arrays, or of trees of them."""
+    leaves, structure = _trees.flatten(operands)
+    starts = [asarray(start, array_of(leaf).dtype) for start, leaf in zip(_trees.leaves(init_values), leaves)]
+    axes = sorted(place_of(axis, array_of(leaves[0]).ndim) for axis in dimensions)
+
+    def lines(x):
+        x = jnp.moveaxis(array_of(x), axes, list(range(len(axes))))
+        return x.reshape(-1, *x.shape[len(axes) :])
+
+    flat = [lines(leaf) for leaf in leaves]
+    first = [jnp.broadcast_to(start, x.shape[1:]) for start, x in zip(starts, flat)]
+    step = lambda carry, x: (_trees.leaves(computation(_trees.unflatten(structure, carry), _trees.unflatten(structure, x))), None)
+    return _trees.unflatten(structure, scan(step, first, flat)[0])
+
+
+def approx_max_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1, aggregate_to_topk=True):
+    """The k largest elements along an axis, the largest first, and their positions: all of them, whatever the target."""
+    values, places = call("top_k", array_of(operand), k, reduction_dimension)
+    return values, places.astype("int32")
+
+
+def approx_min_k(operand, k, reduction_dimension=-1, recall_target=0.95, reduction_input_size_override=-1, aggregate_to_topk=True):
+    """The k least ones, the least first."""
+    values, places = approx_max_k(-array_of(operand), k, reduction_dimension)
+    return -values, places
+
+
+def broadcast_to_rank(x, rank):
+    """With axes of size 1 in front."""
+    x = array_of(x)
+    return broadcast(x, [1] * (rank - x.ndim))
+
+
+def platform_dependent(*args, default=None, **per_platform):
+    """The function for the CPU, or `default`, of the arguments."""
+    function = per_platform.get("cpu", default)
+    if function is None:
+        raise Error(f"platform_dependent: there is a function for {', '.join(per_platform)} (allowed: one for the cpu, or a default)")
+    return function(*args)
+
+
+class Precision(enum.Enum):
+    """In which numbers products are computed: a hint, for which rlx.Session has its own word."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
 
 
 def argmax(x, axis, index_dtype="int32"):

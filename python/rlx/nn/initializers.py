@@ -2,6 +2,7 @@
 import math
 
 from .. import random
+from .._core import Error
 from ..numpy import diagonal, full, matrix_transpose, moveaxis, reshape, sign
 from ..numpy._base import call
 
@@ -97,6 +98,18 @@ def orthogonal(scale=1.0, column_axis=-1):
         q = q if rows >= columns else matrix_transpose(q)
         moved = [size for i, size in enumerate(shape) if i != column_axis % len(shape)]
         return (moveaxis(reshape(q, (*moved, columns)), -1, column_axis) * scale).astype(dtype)
+
+    return _made(draw)
+
+
+def delta_orthogonal(scale=1.0, column_axis=-1):
+    """Kernels of convolutions, space first, that are 0 but for an orthogonal matrix in the middle (Xiao et al. 2018)."""
+
+    def draw(key, shape, dtype):
+        if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
+            raise Error(f"delta_orthogonal: the shape is {tuple(shape)} (allowed: 3 to 5 axes, the last at least as long as that before)")
+        matrix = orthogonal(scale, column_axis)(key, (shape[-1], shape[-1]), dtype)[: shape[-2]]
+        return full(shape, 0, dtype).at[tuple((size - 1) // 2 for size in shape[:-2])].set(matrix)
 
     return _made(draw)
 

@@ -1,0 +1,82 @@
+"""Functions of rlx.lax: convolutions and reductions. Expected values are loops of NumPy."""
+import itertools
+
+import numpy as np
+import pytest
+
+import rlx
+from rlx import lax
+from rlx.nn import initializers
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(2, 3, 7, 6))
+
+
+def convolved(x, w, strides, ends, lhs_dilation=(1, 1), rhs_dilation=(1, 1)):
+    """By its definition, of NCHW and OIHW."""
+    wide = np.zeros((*x.shape[:2], *[(n - 1) * d + 1 for n, d in zip(x.shape[2:], lhs_dilation)]))
+    wide[:, :, :: lhs_dilation[0], :: lhs_dilation[1]] = x
+    wide = np.pad(wide, [(0, 0), (0, 0), *ends])
+    spans = [(n - 1) * d + 1 for n, d in zip(w.shape[2:], rhs_dilation)]
+    counts = [(n - span) // s + 1 for n, span, s in zip(wide.shape[2:], spans, strides)]
+    y = np.zeros((x.shape[0], w.shape[0], *counts))
+    for i, j in itertools.product(*map(range, counts)):
+        at = [slice(k * s, k * s + span, d) for k, s, span, d in zip((i, j), strides, spans, rhs_dilation)]
+        y[:, :, i, j] = np.einsum("nchw,ochw->no", wide[:, :, at[0], at[1]], w)
+    return y
+
+
+def test_windows_become_features():
+    patches = lax.conv_general_dilated_patches(X, (3, 2), (2, 1), [(1, 2), (0, 1)], rhs_dilation=(1, 2))
+    w = RNG.normal(size=(4, 3, 3, 2))
+    expected = convolved(X, w, (2, 1), [(1, 2), (0, 1)], rhs_dilation=(1, 2))
+    assert np.allclose(np.einsum("npij,op->noij", patches, w.reshape(4, -1)), expected)
+    last = lax.conv_general_dilated_patches(X.transpose(0, 2, 3, 1), (3, 2), (2, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    assert np.allclose(np.moveaxis(last.numpy(), -1, 1), lax.conv_general_dilated_patches(X, (3, 2), (2, 1), "SAME"))
+    assert np.allclose(rlx.jit(rlx.vmap(lambda x: lax.conv_general_dilated_patches(x[None], (3, 2), (2, 1), "SAME")[0]))(X), np.moveaxis(last.numpy(), -1, 1))
+
+
+def test_convolutions_in_short():
+    w = RNG.normal(size=(4, 3, 2, 2))
+    assert np.allclose(lax.conv(X, w, (1, 2), "VALID"), convolved(X, w, (1, 2), [(0, 0), (0, 0)]))
+    seen = lax.conv_with_general_padding(X, w, (1, 2), [(1, 0), (0, 2)], (1, 2), (2, 1))
+    assert np.allclose(seen, convolved(X, w, (1, 2), [(1, 0), (0, 2)], (1, 2), (2, 1)))
+    numbers = lax.conv_dimension_numbers(X.shape, w.shape, ("HWNC", "OIHW", "NHWC"))
+    assert numbers == ((2, 3, 0, 1), (0, 1, 2, 3), (0, 3, 1, 2))
+
+
+def test_transposed_convolutions():
+    """The transpose of a convolution is what its gradient does; the sizes of others are JAX's."""
+    x, w = RNG.normal(size=(2, 4, 5, 3)), RNG.normal(size=(3, 3, 2, 3))
+    forward = lambda y: lax.conv_general_dilated(y, w, (2, 2), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    expected = rlx.vjp(forward, np.zeros((2, 9, 11, 2)))[1](x)[0]
+    for function in (lax.conv_transpose, rlx.jit(lax.conv_transpose, static_argnums=(2, 3), static_argnames="transpose_kernel")):
+        assert np.allclose(function(x, w, (2, 2), "VALID", transpose_kernel=True), expected)
+    for padding, strides, sizes in (("SAME", (2, 3), (8, 15)), ("VALID", (2, 3), (9, 15)), ("VALID", (1, 5), (6, 25)), ([(1, 1), (0, 2)], (3, 1), (10, 5))):
+        assert lax.conv_transpose(x, np.swapaxes(w, 2, 3), strides, padding).shape == (2, *sizes, 2)
+    assert lax.conv_transpose(x[:, 0], np.swapaxes(w, 2, 3)[0], (2,), "SAME").shape == (2, 10, 2)
+    with pytest.raises(rlx.Error, match="'EVEN' .allowed: SAME, VALID"):
+        lax.conv_transpose(x, w, (1, 1), "EVEN")
+
+
+def test_reductions_by_a_function():
+    assert np.allclose(rlx.jit(lambda x: lax.reduce(x, 1.5, lambda a, b: a + b, (1, -1)))(X), X.sum((1, 3)) + 1.5)
+    largest, total = lax.reduce((X, X * 2), (-np.inf, 0.0), lambda a, b: (lax.max(a[0], b[0]), a[1] + b[1]), (0, 2))
+    assert np.allclose(largest, X.max((0, 2))) and np.allclose(total, 2 * X.sum((0, 2)))
+    assert np.allclose(rlx.grad(lambda x: lax.reduce(x, 1.0, lambda a, b: a * b, (0, 1, 2, 3)))(X[:1, :1, :2, :2]), X[:1, :1, :2, :2].prod() / X[:1, :1, :2, :2])
+
+
+def test_the_largest_and_least():
+    ascending = np.sort(X, axis=2)
+    values, places = lax.approx_max_k(X, 2, reduction_dimension=2)
+    assert np.allclose(values, ascending[:, :, :-3:-1]) and np.allclose(np.take_along_axis(X, places.numpy(), 2), values) and places.dtype == rlx.int32
+    assert np.allclose(lax.approx_min_k(X, 2, reduction_dimension=2)[0], ascending[:, :, :2])
+
+
+def test_small_helpers():
+    assert lax.broadcast_to_rank(X, 6).shape == (1, 1, *X.shape) and lax.broadcast_shapes((1, 2), (3, 1)) == (3, 2)
+    assert lax.platform_dependent(3, cpu=lambda x: x + 1, tpu=None) == 4 and lax.platform_dependent(3, default=lambda x: x) == 3
+    with pytest.raises(rlx.Error, match="for cuda .allowed"):
+        lax.platform_dependent(3, cuda=lambda x: x)
+    kernel = initializers.delta_orthogonal()(rlx.random.key(0), (3, 3, 4, 5)).numpy()
+    assert np.allclose(kernel[1, 1] @ kernel[1, 1].T, np.eye(4), atol=1e-6) and np.count_nonzero(kernel) == 20
