@@ -81,8 +81,8 @@ TEST(TypeMix, RowsThatAreNoWholeBlocksGetShorterBlocks) {
 
 TEST(TypeMix, OverridesCountInTheirOrder) {
   const auto tensors = llama(4096);
-  const std::vector<TypeOverride> overrides{{"blk\\.1\\..*down", std::regex("blk\\.1\\..*down"), find_block_format("Q8_0")},
-                                            {"down", std::regex("down"), find_block_format("F16")}};
+  const std::vector<TypeOverride> overrides{{"blk\\.1\\..*down", Regex("blk\\.1\\..*down", "down of block 1"), find_block_format("Q8_0")},
+                                            {"down", Regex("down", "down"), find_block_format("F16")}};
   const auto choices = choose_types(find_type_mix("Q4_K_M"), tensors, {.layers = 32}, overrides, false);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].name.find("ffn_down") != std::string::npos) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <regex>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -65,11 +64,7 @@ TypeOverride type_override(const std::string& pattern, const std::string& type) 
   std::vector<std::string_view> known;
   for (const BlockFormat& each : block_formats()) known.push_back(each.name);
   if (!format) fail("tensor type {}: unknown type {}{}", quote_name(pattern), quote_name(type), near_or_allowed(type, known));
-  try {
-    return {pattern, std::regex(pattern), format};
-  } catch (const std::regex_error& error) {
-    fail("tensor type {}: {}", quote_name(pattern), error.what());
-  }
+  return {pattern, Regex(pattern, fmt::format("tensor type {}", quote_name(pattern))), format};
 }
 
 QuantizeReport write_gguf(const ModelSource& source, const Path& out, const ConvertOptions& options) {

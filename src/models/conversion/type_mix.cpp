@@ -303,7 +303,7 @@ std::vector<TypeChoice> choose_types(const TypeMix& mix, std::span<const TensorV
       continue;
     }
     const auto named = std::find_if(overrides.begin(), overrides.end(),
-                                    [&](const TypeOverride& each) { return std::regex_search(tensor.name, each.pattern); });
+                                    [&](const TypeOverride& each) { return RegexSearch(each.pattern, tensor.name).next().has_value(); });
     if (named != overrides.end()) counts[static_cast<std::size_t>(named - overrides.begin())] = true;
     const BlockFormat& wanted = named != overrides.end() ? *named->format : pure || most.values == 1 ? most : reader.format(tensor);
     choices.push_back(fitting_rows(wanted, tensor.shape.back()));

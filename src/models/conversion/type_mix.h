@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <regex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "formats/tensors/tensor_view.h"
 #include "quant/block_format.h"
+#include "text/regex/regex.h"
 
 namespace rlx {
 
@@ -42,7 +42,7 @@ struct ModelFacts {
 /// A type for the tensors whose name the pattern finds; the first that fits counts.
 struct TypeOverride {
   std::string text;
-  std::regex pattern;  // of the text
+  Regex pattern;  // of the text
   const BlockFormat* format;
 };
 
