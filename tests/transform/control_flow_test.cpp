@@ -10,9 +10,6 @@
 namespace rlx::test {
 namespace {
 
-/// Differences with h = 1e-6 in f64 are right to about 3e-10 times the derivatives; two ways to one derivative agree to roundings.
-constexpr double difference_tolerance = 1e-7, rounding_tolerance = 1e-11;
-
 using Program = std::function<Value(const Values&)>;
 
 double value_at(const Program& program, const std::vector<Array>& x) {

@@ -10,9 +10,6 @@
 namespace rlx::test {
 namespace {
 
-/// Two ways to one number in f64 differ by roundings.
-constexpr double rounding_tolerance = 1e-11;
-
 // `vmap`
 
 TEST(Vmap, TakesAndGivesAnyAxis) {

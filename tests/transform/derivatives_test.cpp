@@ -7,11 +7,6 @@
 namespace rlx::test {
 namespace {
 
-/// Central differences with h = 1e-6 on f64 have an error of about eps / h + h^2 = 3e-10; 1e-7 leaves room for third derivatives.
-constexpr double difference_tolerance = 1e-7;
-/// Two ways to the same derivative differ by roundings of f64 only.
-constexpr double rounding_tolerance = 1e-11;
-
 using Program = std::function<Value(const Values&)>;
 
 /// grad of `program` (to a scalar) by every operand against central differences along random directions.

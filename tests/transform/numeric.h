@@ -8,6 +8,11 @@
 
 namespace rlx::test {
 
+/// Central differences with h = 1e-6 on f64 have an error of about eps / h + h^2 = 3e-10; 1e-7 leaves room for third derivatives.
+inline constexpr double difference_tolerance = 1e-7;
+/// Two ways to one number in f64 differ by roundings.
+inline constexpr double rounding_tolerance = 1e-11;
+
 /// Builds a graph whose inputs have the arrays' types, and evaluates it with the reference.
 inline std::vector<Array> run(const std::vector<Array>& arrays, const std::function<Values(const Values&)>& build) {
   Graph graph;

@@ -93,7 +93,7 @@ std::vector<Array> shifted(const Case& c, const std::vector<Array>& d, double fa
 }
 
 /// The op as a program of the operands that vary; the others are constants of the graph.
-struct Program {
+struct CaseProgram {
   const Case& c;
   Values operator()(const Values& varying) const {
     Values operands;
@@ -158,14 +158,14 @@ std::vector<Array> run_jvp(const Case& c, const std::vector<Array>& d) {
   const std::vector<Array> x = varying(c, c.x);
   return run(joined(x, varying(c, d)), [&](const Values& v) {
     const Values primal = part(v, 0, x.size());
-    return jvp(Program{c}(primal), primal, part(v, x.size(), x.size()));
+    return jvp(CaseProgram{c}(primal), primal, part(v, x.size(), x.size()));
   });
 }
 
 std::vector<Array> run_vjp(const Case& c, const std::vector<Array>& x, const std::vector<Array>& dy) {
   return run(joined(x, dy), [&](const Values& v) {
     const Values primal = part(v, 0, x.size());
-    return vjp(Program{c}(primal), primal, part(v, x.size(), dy.size()));
+    return vjp(CaseProgram{c}(primal), primal, part(v, x.size(), dy.size()));
   });
 }
 
@@ -203,7 +203,7 @@ TEST(EveryOp, SecondDerivativesAgree) {
   for_each_smooth([](const Case& c) {
     const std::vector<Array> x = varying(c, c.x), d = varying(c, directions(c, 80)), w = varying(c, directions(c, 90));
     const std::vector<Array> dy = cotangents_for(run_jvp(c, directions(c, 80)), 70);
-    auto gradient = [&](const Values& primal, const Values& cotangents) { return vjp(Program{c}(primal), primal, cotangents); };
+    auto gradient = [&](const Values& primal, const Values& cotangents) { return vjp(CaseProgram{c}(primal), primal, cotangents); };
     const auto both = run(joined(joined(joined(x, dy), d), w), [&](const Values& v) {
       const Values primal = part(v, 0, x.size()), g = gradient(primal, part(v, x.size(), dy.size()));
       Values results = jvp(g, primal, part(v, x.size() + dy.size(), x.size()));
