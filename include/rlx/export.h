@@ -27,6 +27,9 @@ struct CoreMlOptions {
   std::map<std::string, std::vector<std::int64_t>, std::less<>> choices = {};
   std::vector<CoreMlFunction> functions = {};  // from iOS 18 on; the first is the default one. Empty: one, `main`
   int minimum_target = 0;                      // iOS 16, 17, 18 or 26; 0: 17, or 18 where something asks for it
+  /// Types of blocks of weights (as "IQ3_S") and what is stored instead: F16, or another type. The type "" stands for all others.
+  std::map<std::string, std::string> block_types = {};
+  bool nested_scales = false;  // scales of blocks that are products of two numbers stay such: smaller, and as exact
   bool computes_random_bits = false;           // by Philox, as everywhere; else they are inputs random_bits_0 and so on, filled by the host
   Precision precision = Precision::f32;        // f16: products and convolutions in f16, and the numbers that decode blocks of weights
                                                // int8: those with weights in 8-bit integers; see rlx/precision.h
@@ -43,6 +46,15 @@ struct CoreMlReport {
     std::map<std::string, std::int64_t> ops;  // how many of each, in all functions
   };
   std::vector<KeptF32> kept_f32;
+
+  /// A weight in blocks, by names.
+  struct Blocks {
+    std::string name, type, form;  // as given, and as stored
+    std::int64_t values;
+    double bits;            // of a weight
+    double relative_error;  // root of the mean square of stored - given, relative to that of the given; 0: exact
+  };
+  std::vector<Blocks> weights;
 };
 
 /// Writes a graph and its weights as a CoreML package (a folder OUT.mlpackage), whole or not at all: an ML Program for iOS 17 and macOS 14

@@ -48,6 +48,33 @@ constexpr BlockParts line(int highest, int scale_bits) {
           of_groups<Scheme, group, min>};
 }
 
+/// Of a unit and an integer for each group.
+template <auto unit, auto factor>
+float product(Block b, int g) {
+  return unit(b) * real(factor(b, g));
+}
+template <class Scheme, int group, auto unit, auto factor>
+constexpr BlockParts::Levels levels{[](const std::byte* bytes, std::int8_t* factors) {
+                                      const BlockBytes block{bytes};
+                                      for (int g = 0; g < static_cast<int>(Scheme::values) / group; ++g)
+                                        factors[g] = static_cast<std::int8_t>(factor(block, g));
+                                    },
+                                    [](const std::byte* bytes, float* number) { *number = unit(BlockBytes{bytes}); }};
+
+template <class Scheme, int group, auto code, auto unit, auto factor>
+constexpr BlockParts scaled_twice(int lowest, int highest, int scale_bits, int distinct = 0) {
+  BlockParts parts = scaled<Scheme, group, code, product<unit, factor>>(lowest, highest, scale_bits, distinct);
+  parts.scale_levels = levels<Scheme, group, unit, factor>;
+  return parts;
+}
+template <class Scheme, int group, auto code, auto unit, auto factor, auto min_unit, auto min_factor>
+constexpr BlockParts line_twice(int highest, int scale_bits) {
+  BlockParts parts = line<Scheme, group, code, product<unit, factor>, product<min_unit, min_factor>>(highest, scale_bits);
+  parts.scale_levels = levels<Scheme, group, unit, factor>;
+  parts.minimum_levels = levels<Scheme, group, min_unit, min_factor>;
+  return parts;
+}
+
 template <class Scheme>
 int low(Block b, int j) {
   return get(b, Scheme::low(j));
@@ -64,12 +91,18 @@ template <const auto& table, class Scheme>
 int looked_up(Block b, int j) {
   return look_up(table, get(b, Scheme::low(j)));
 }
-float packed_scale(Block b, int g) { return b.f16(PackedScales::scale_at) * real(PackedScales::scale(b, g)); }
-float packed_min(Block b, int g) { return b.f16(PackedScales::min_at) * real(PackedScales::min(b, g)); }
+int packed_scale(Block b, int g) { return PackedScales::scale(b, g); }
+int packed_min(Block b, int g) { return PackedScales::min(b, g); }
+/// The half at an offset, divided by a power of two.
+template <int offset, int parts = 1>
+float unit_at(Block b) {
+  return b.f16(offset) * (1.0F / parts);
+}
 
 // The grids: as in the schemes' own expressions, with integers for what they multiply.
 int even_sign(int seven_bits) { return look_up(even_signs, seven_bits & 127); }
-float iq2_scale(Block b, int four_bits) { return b.f16(0) * (0.5f + real(four_bits)) * 0.25f; }
+/// Scales are odd multiples of a unit.
+int odd(int bits) { return 2 * bits + 1; }
 int iq2_code(int point, int signs, int j) { return with_sign(look_up(iq2_values, coordinate8(point, j % 8)), signs, j % 8); }
 /// Eighths: the shift of an eighth is one of them.
 int iq1_code(int point, bool minus, int j) { return 8 * (coordinate8(point, j % 8) - 1) + (minus ? -1 : 1); }
@@ -107,31 +140,29 @@ constexpr std::array all{
     line<Q5_1, 32, low_and_high<Q5_1>, half_at<0>, [](Block b, int) { return -b.f16(2); }>(31, 11),
     scaled<Q8_0, 32, [](Block b, int j) { return b.i8(2 + j); }, half_at<0>>(-128, 127, 11),
     scaled<Q8_1, 32, [](Block b, int j) { return b.i8(4 + j); }, half_at<0>>(-128, 127, 11),
-    line<Q2_K, 16, low<Q2_K>, [](Block b, int g) { return b.f16(Q2_K::scale_at) * real(get(b, Q2_K::scale_low(g))); },
-         [](Block b, int g) { return b.f16(Q2_K::min_at) * real(get(b, Q2_K::min_low(g))); }>(3, 15),
-    scaled<Q3_K, 16, [](Block b, int j) { return low_and_high<Q3_K>(b, j) - 4; },
-           [](Block b, int g) { return b.f16(Q3_K::scale_at) * real((get(b, Q3_K::scale_low(g)) | get(b, Q3_K::scale_high(g))) - 32); }>(
-        -4, 3, 17),
-    line<Q4_K, 32, low<Q4_K>, packed_scale, packed_min>(15, 17),
-    line<Q5_K, 32, low_and_high<Q5_K>, packed_scale, packed_min>(31, 17),
-    scaled<Q6_K, 16, [](Block b, int j) { return low_and_high<Q6_K>(b, j) - 32; },
-           [](Block b, int g) { return b.f16(Q6_K::scale_at) * real(b.i8(Q6_K::scales_at + g)); }>(-32, 31, 18),
+    line_twice<Q2_K, 16, low<Q2_K>, unit_at<Q2_K::scale_at>, [](Block b, int g) { return get(b, Q2_K::scale_low(g)); },
+               unit_at<Q2_K::min_at>, [](Block b, int g) { return get(b, Q2_K::min_low(g)); }>(3, 15),
+    scaled_twice<Q3_K, 16, [](Block b, int j) { return low_and_high<Q3_K>(b, j) - 4; }, unit_at<Q3_K::scale_at>,
+                 [](Block b, int g) { return (get(b, Q3_K::scale_low(g)) | get(b, Q3_K::scale_high(g))) - 32; }>(-4, 3, 17),
+    line_twice<Q4_K, 32, low<Q4_K>, unit_at<PackedScales::scale_at>, packed_scale, unit_at<PackedScales::min_at>, packed_min>(15, 17),
+    line_twice<Q5_K, 32, low_and_high<Q5_K>, unit_at<PackedScales::scale_at>, packed_scale, unit_at<PackedScales::min_at>, packed_min>(31,
+                                                                                                                                       17),
+    scaled_twice<Q6_K, 16, [](Block b, int j) { return low_and_high<Q6_K>(b, j) - 32; }, unit_at<Q6_K::scale_at>,
+                 [](Block b, int g) { return b.i8(Q6_K::scales_at + g); }>(-32, 31, 18),
     scaled<Q8_K, 256, [](Block b, int j) { return b.i8(Q8_K::codes_at + j); }, [](Block b, int) { return b.f32(0); }>(-128, 127, 24),
-    scaled<IQ2_XXS, 32, iq2_xxs_code, [](Block b, int g) { return iq2_scale(b, b.i32(6 + g * 8) >> 28 & 15); }>(-43, 43, 16, 6),
-    scaled<IQ2_XS, 16, iq2_xs_code, [](Block b, int g) { return iq2_scale(b, get(b, IQ2_XS::scale_low(g))); }>(-43, 43, 16, 6),
-    scaled<IQ2_S, 16, iq2_s_code, [](Block b, int g) { return iq2_scale(b, get(b, IQ2_S::scale_low(g))); }>(-43, 43, 16, 6),
-    scaled<IQ3_XXS, 32, iq3_xxs_code, [](Block b, int g) { return b.f16(0) * (0.5f + real(b.i32(66 + g * 4) >> 28 & 15)) * 0.5f; }>(-62, 62,
-                                                                                                                                    16, 16),
-    scaled<IQ3_S, 32, iq3_s_code, [](Block b, int g) { return b.f16(0) * real(get(b, IQ3_S::scale_low(g)) * 2 + 1); }>(-15, 15, 16, 16),
-    scaled<IQ1_S, 32, iq1_s_code,
-           [](Block b, int g) { return b.f16(0) * real((b.u16(IQ1_S::high_at + g * 2) >> 12 & 7) * 2 + 1) * 0.125f; }>(-9, 9, 15, 6),
-    scaled<IQ1_M, 16, iq1_m_code,
-           [](Block b, int g) {
-             return IQ1_M::block_scale(b) * real((b.u16(IQ1_M::scales_at + g / 4 * 2) >> (g % 4 * 3) & 7) * 2 + 1) * 0.125f;
-           }>(-9, 9, 15, 6),
+    scaled_twice<IQ2_XXS, 32, iq2_xxs_code, unit_at<0, 8>, [](Block b, int g) { return odd(b.i32(6 + g * 8) >> 28 & 15); }>(-43, 43, 16, 6),
+    scaled_twice<IQ2_XS, 16, iq2_xs_code, unit_at<0, 8>, [](Block b, int g) { return odd(get(b, IQ2_XS::scale_low(g))); }>(-43, 43, 16, 6),
+    scaled_twice<IQ2_S, 16, iq2_s_code, unit_at<0, 8>, [](Block b, int g) { return odd(get(b, IQ2_S::scale_low(g))); }>(-43, 43, 16, 6),
+    scaled_twice<IQ3_XXS, 32, iq3_xxs_code, unit_at<0, 4>, [](Block b, int g) { return odd(b.i32(66 + g * 4) >> 28 & 15); }>(-62, 62, 16,
+                                                                                                                             16),
+    scaled_twice<IQ3_S, 32, iq3_s_code, unit_at<0>, [](Block b, int g) { return odd(get(b, IQ3_S::scale_low(g))); }>(-15, 15, 16, 16),
+    scaled_twice<IQ1_S, 32, iq1_s_code, unit_at<0, 8>, [](Block b, int g) { return odd(b.u16(IQ1_S::high_at + g * 2) >> 12 & 7); }>(-9, 9,
+                                                                                                                                    15, 6),
+    scaled_twice<IQ1_M, 16, iq1_m_code, [](Block b) { return IQ1_M::block_scale(b) * 0.125F; },
+                 [](Block b, int g) { return odd(b.u16(IQ1_M::scales_at + g / 4 * 2) >> (g % 4 * 3) & 7); }>(-9, 9, 15, 6),
     scaled<IQ4_NL, 32, looked_up<nonlinear_codes, IQ4_NL>, half_at<0>>(-127, 113, 11, 16),
-    scaled<IQ4_XS, 32, looked_up<nonlinear_codes, IQ4_XS>,
-           [](Block b, int g) { return b.f16(IQ4_XS::scale_at) * real(IQ4_XS::scale(b, g)); }>(-127, 113, 17, 16),
+    scaled_twice<IQ4_XS, 32, looked_up<nonlinear_codes, IQ4_XS>, unit_at<IQ4_XS::scale_at>,
+                 [](Block b, int g) { return IQ4_XS::scale(b, g); }>(-127, 113, 17, 16),
     scaled<TQ1_0, 256,
            [](Block b, int j) {
              const int fraction = (b.u8(TQ1_0::byte_of(j)) * look_up(TQ1_0::powers, TQ1_0::digit_of(j))) & 255;

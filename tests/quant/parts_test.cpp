@@ -8,6 +8,16 @@
 namespace rlx::test {
 namespace {
 
+/// Where numbers have two levels, their product is they.
+void expect_product(const BlockParts::Levels& levels, const std::byte* block, const std::vector<float>& numbers) {
+  if (!levels.factors) return;
+  std::vector<std::int8_t> factors(numbers.size());
+  float unit = 0;
+  levels.factors(block, factors.data());
+  levels.unit(block, &unit);
+  for (std::size_t g = 0; g < numbers.size(); ++g) ASSERT_EQ(unit * static_cast<float>(factors[g]), numbers[g]) << "group " << g;
+}
+
 void expect_same_values(const BlockFormat& format) {
   SCOPED_TRACE(format.name);
   const BlockParts* const parts = find_block_parts(format.name);
@@ -25,6 +35,8 @@ void expect_same_values(const BlockFormat& format) {
     seen.insert(codes.begin(), codes.end());
     parts->scales(block, scales.data());
     if (parts->minima) parts->minima(block, minima.data());
+    expect_product(parts->scale_levels, block, scales);
+    expect_product(parts->minimum_levels, block, minima);
     for (std::size_t j = 0; j < codes.size(); ++j) {
       const std::size_t g = j / static_cast<std::size_t>(parts->group);
       ASSERT_GE(codes[j], parts->lowest);

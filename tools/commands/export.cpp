@@ -17,7 +17,7 @@ namespace {
 
 struct ExportOptions {
   std::string target, graph, out, calibration, pooling;
-  std::vector<std::string> params, sizes, functions;
+  std::vector<std::string> params, sizes, functions, block_types;
   std::optional<std::int64_t> context, chunk;
   CoreMlOptions coreml;
 };
@@ -41,6 +41,16 @@ void read_sizes(const std::vector<std::string>& arguments, CoreMlOptions& option
       else if (!options.sizes.emplace(symbol, size).second)
         throw CLI::ValidationError(fmt::format("{}: the symbol is given twice", argument));
     }
+  }
+}
+
+/// TYPE, or FROM=TYPE.
+void read_block_types(const std::vector<std::string>& arguments, CoreMlOptions& options) {
+  for (const std::string& argument : arguments) {
+    const std::size_t sign = argument.find('=');
+    const std::string from = sign == std::string::npos ? "" : argument.substr(0, sign);
+    if (!options.block_types.emplace(from, sign == std::string::npos ? argument : argument.substr(sign + 1)).second)
+      throw CLI::ValidationError(fmt::format("{}: what becomes of these weights is given twice", argument));
   }
 }
 
@@ -73,7 +83,20 @@ CoreMlReport with_progress(ExportOptions& options, const SavedGraph& saved) {
   return export_coreml(options.out, saved, options.coreml);
 }
 
+/// Weights that are stored alike: one line, with the tensor that has lost most.
+void print_blocks(const CoreMlReport& report) {
+  std::map<std::string, std::vector<CoreMlReport::Blocks>> alike;
+  for (const CoreMlReport::Blocks& each : report.weights)
+    alike[fmt::format("{} as {}, {:.4g} bits a weight", each.type, each.form, each.bits)].push_back(each);
+  for (const auto& [form, tensors] : alike) {
+    const auto most = std::ranges::max_element(tensors, {}, &CoreMlReport::Blocks::relative_error);
+    fmt::print("{} {}: {}\n", tensors.size(), form,
+               most->relative_error == 0 ? "exact" : fmt::format("relative error up to {:.2e} ({})", most->relative_error, most->name));
+  }
+}
+
 void print_report(const CoreMlReport& report) {
+  print_blocks(report);
   for (const auto& [reason, ops] : report.kept_f32) {
     std::vector<std::string> counts;
     for (const auto& [op, count] : ops) counts.push_back(fmt::format("{} {}", count, op));
@@ -90,6 +113,7 @@ void export_for_coreml(ExportOptions& options) {
                                                : read_graph(options.graph);
   read_arrays(options.params, saved.weights);
   read_sizes(options.sizes, options.coreml);
+  read_block_types(options.block_types, options.coreml);
   for (const std::string& function : options.functions) options.coreml.functions.push_back(parse_function(function));
   complete_sizes(saved.graph, model, options.coreml);
   if (!options.calibration.empty()) options.coreml.calibration = load_calibration(options.calibration);
@@ -146,6 +170,13 @@ void add_coreml_options(CLI::App& command, ExportOptions& options) {
       .add_option("--precision", options.coreml.precision, "Of products, convolutions and decoded weights: f32, f16, or int8 of products")
       ->transform(CLI::CheckedTransformer(precisions).description(""))
       ->type_name("PRECISION");
+  command
+      .add_option(
+          "--weights", options.block_types,
+          "What weights in blocks become: F16, or another type such as Q4_0, of all or of one type: FROM=TYPE. Their error is printed")
+      ->type_name("[FROM=]TYPE");
+  command.add_flag("--nested-scales", options.coreml.nested_scales,
+                   "Scales of blocks that are products of two numbers stay such: smaller packages, as exact");
   command
       .add_option("--calibration", options.calibration,
                   "Ranges for --precision int8, as rlx calibrate writes them; else a run finds its own")

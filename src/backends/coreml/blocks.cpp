@@ -5,9 +5,13 @@
 #include <array>
 #include <bitset>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "backends/coreml/operations.h"
+#include "base/cpu_count.h"
 #include "base/half.h"
+#include "base/thread_pool.h"
 #include "quant/block_format.h"
 #include "quant/block_parts.h"
 
@@ -65,15 +69,21 @@ CodeSet codes_in(const Blocks& blocks) {
   return there;
 }
 
+/// Sees each block that is written, with its codes.
+using Watch = std::function<void(const std::byte* block, std::span<const std::int8_t> codes)>;
+
 /// The codes in `bits` each, the first in the lowest, as the numbers that `places` has for them.
-Weights::Source packed_codes(const Blocks& blocks, int bits, const std::array<std::uint8_t, 256>& places) {
+Weights::Source packed_codes(const Blocks& blocks, int bits, const std::array<std::uint8_t, 256>& places,
+                             const std::function<Watch()>& begin) {
   return [=](const Weights::Sink& sink) {
     Piece piece(sink);
+    const Watch watch = begin();
     std::vector<std::int8_t> codes(static_cast<std::size_t>(blocks.format->values));
     std::uint32_t held = 0;
     int filled = 0;
     blocks.each([&](const std::byte* block) {
       blocks.parts->codes(block, codes.data());
+      if (watch) watch(block, codes);
       for (const std::int8_t code : codes) {
         held |= static_cast<std::uint32_t>(places[static_cast<std::size_t>(code - lowest_code)]) << filled;
         for (filled += bits; filled >= 8; filled -= 8, held >>= 8) piece.bytes.push_back(static_cast<std::byte>(held));
@@ -85,38 +95,103 @@ Weights::Source packed_codes(const Blocks& blocks, int bits, const std::array<st
   };
 }
 
-/// The numbers of groups: scales or minima.
-using Numbers = void (*)(const std::byte* block, float* numbers);
+/// Numbers of each block: scales or minima of its groups, or what their factors are multiplied by.
+struct Numbers {
+  void (*of)(const std::byte* block, float* numbers);
+  std::int64_t count;
+};
 
-template <class Visit>
-void each_number(const Blocks& blocks, Numbers numbers, const Visit& visit) {
-  std::vector<float> some(static_cast<std::size_t>(blocks.format->values / blocks.parts->group));
-  blocks.each([&](const std::byte* block) {
-    numbers(block, some.data());
-    for (const float number : some) visit(number);
-  });
-}
-
-Weights::Source packed_numbers(const Blocks& blocks, Numbers numbers, Element element) {
+/// `count` elements that `fill` gives for each block.
+template <class T, class Fill>
+Weights::Source of_each_block(const Blocks& blocks, std::int64_t count, const Fill& fill) {
   return [=](const Weights::Sink& sink) {
     Piece piece(sink);
-    const auto put = [&](auto number) {
-      const auto bytes = std::as_bytes(std::span(&number, 1));
+    std::vector<T> some(static_cast<std::size_t>(count));
+    blocks.each([&](const std::byte* block) {
+      fill(block, some.data());
+      const auto bytes = std::as_bytes(std::span(some));
       piece.bytes.insert(piece.bytes.end(), bytes.begin(), bytes.end());
       piece.flush_if_full();
-    };
-    each_number(blocks, numbers, [&](float x) { element == Element::f16 ? put(f16_bits(x)) : put(x); });
+    });
     piece.flush();
   };
 }
 
-/// Whether f16 holds the numbers but for rounding.
-bool fit_f16(const Blocks& blocks, Numbers numbers) {
+Weights::Source packed_numbers(const Blocks& blocks, Numbers numbers, Element element) {
+  if (element == Element::f32) return of_each_block<float>(blocks, numbers.count, numbers.of);
+  return of_each_block<std::uint16_t>(blocks, numbers.count, [=](const std::byte* block, std::uint16_t* halves) {
+    std::vector<float> some(static_cast<std::size_t>(numbers.count));
+    numbers.of(block, some.data());
+    std::ranges::transform(some, halves, f16_bits);
+  });
+}
+
+/// Whether f16 holds the numbers but for rounding, or `exactly`.
+bool fit_f16(const Blocks& blocks, Numbers numbers, bool exactly) {
   constexpr float largest = 65504, least = 0x1p-24f;
   bool fit = true;
-  each_number(blocks, numbers, [&](float x) { fit = fit && std::fabs(x) <= largest && (x == 0 || std::fabs(x) >= least); });
+  std::vector<float> some(static_cast<std::size_t>(numbers.count));
+  blocks.each([&](const std::byte* block) {
+    numbers.of(block, some.data());
+    for (const float x : some)
+      fit = fit && std::fabs(x) <= largest && (x == 0 || std::fabs(x) >= least) && !(exactly && f16_value(f16_bits(x)) != x);
+  });
   return fit;
 }
+
+/// The values of blocks, one after the other.
+class DecodedValues {
+ public:
+  explicit DecodedValues(Blocks blocks) : blocks_(std::move(blocks)) {}
+  std::span<const float> next(std::size_t count) {
+    if (used_ == values_.size()) {
+      values_.resize(std::max(count, static_cast<std::size_t>(blocks_.format->values)));
+      blocks_.format->decode(blocks_.array.bytes().data() + done_ / blocks_.format->values * blocks_.format->bytes, values_.data(),
+                             std::ssize(values_));
+      done_ += std::ssize(values_), used_ = 0;
+    }
+    used_ += count;
+    return std::span(values_).subspan(used_ - count, count);
+  }
+
+ private:
+  Blocks blocks_;
+  std::vector<float> values_ = {};
+  std::size_t used_ = 0;
+  std::int64_t done_ = 0;
+};
+
+/// Adds what blocks lose, as the device decodes them in `element`, to a report.
+class Comparison {
+ public:
+  Comparison(const Blocks& given, Blocks stored, Element element, std::shared_ptr<StoredBlocks> report)
+      : given_(given), stored_(std::move(stored)), rounds_(element == Element::f16), report_(std::move(report)) {}
+
+  void operator()(const std::byte* block, std::span<const std::int8_t> codes) {
+    const BlockParts& parts = *stored_.parts;
+    const std::size_t groups = codes.size() / static_cast<std::size_t>(parts.group);
+    std::vector<float> scales(groups), minima(groups);
+    parts.scales(block, scales.data());
+    if (parts.minima) parts.minima(block, minima.data());
+    const std::span<const float> wanted = given_.next(codes.size());
+    for (std::size_t j = 0; j < codes.size(); ++j) {
+      const std::size_t g = j / static_cast<std::size_t>(parts.group);
+      const float scaled = rounded(rounded(scales[g]) * static_cast<float>(codes[j]));
+      add(wanted[j], scaled - rounded(minima[g]), *report_);
+    }
+  }
+  static void add(float wanted, float seen, StoredBlocks& report) {
+    const double error = static_cast<double>(seen) - wanted;
+    report.error_squares += error * error, report.squares += static_cast<double>(wanted) * wanted;
+  }
+
+ private:
+  float rounded(float x) const { return rounds_ ? f16_value(f16_bits(x)) : x; }
+  DecodedValues given_;
+  Blocks stored_;
+  bool rounds_;
+  std::shared_ptr<StoredBlocks> report_;
+};
 
 /// How codes are stored.
 struct Form {
@@ -135,39 +210,89 @@ Form form_of(const BlockParts& parts, Target target) {
   return four_bits ? Form{4, is_signed ? Element::i4 : Element::u4, false} : Form{8, Element::i8, false};
 }
 
+std::string name_of(const Form& form) {
+  if (form.is_table) return fmt::format("table of {}", 1 << form.bits);
+  return fmt::format("{}{}", form.element == Element::u4 ? "u" : "i", form.bits);
+}
+
+/// Of a weight, with numbers of f16 or f32 in one level or two.
+double bits_of(const Form& form, const BlockParts& parts, std::int64_t values, Element element, bool nests) {
+  const double number = form_of(element).bits, kinds = parts.minima ? 2 : 1;
+  return form.bits + kinds * (nests ? 8.0 / parts.group + number / static_cast<double>(values) : number / parts.group);
+}
+
+std::string key_of(const Array& array, std::string_view part, Element element) {
+  return fmt::format("{} {} {} {}", static_cast<const void*>(array.bytes().data()), array.size(), part, static_cast<int>(element));
+}
+
 class Decoding {
  public:
-  Decoding(Body& out, Blocks blocks, Element element) : out_(out), blocks_(std::move(blocks)), element_(element) {
-    const Numbers minima = blocks_.parts->minima;
-    if (element_ == Element::f16 && !(fit_f16(blocks_, blocks_.parts->scales) && (!minima || fit_f16(blocks_, minima))))
+  /// `given`: the blocks that became `blocks`.
+  Decoding(Body& out, Blocks blocks, const Blocks& given, const std::string& name, Element element)
+      : out_(out),
+        blocks_(std::move(blocks)),
+        given_(given),
+        element_(element),
+        nests_(out.parts().nests_scales && parts().scale_levels.unit) {
+    if (element_ == Element::f16 && !(fits(parts().scales, parts().scale_levels) && fits(parts().minima, parts().minimum_levels)))
       element_ = Element::f32;
+    const Form form = form_of(parts(), out_.parts().target);
+    const std::string stored =
+        fmt::format("{} with {} scales{}", name_of(form), element_ == Element::f16 ? "f16" : "f32", nests_ ? " in two levels" : "");
+    const bool is_other = given_.format != blocks_.format;
+    report_ = std::make_shared<StoredBlocks>(
+        StoredBlocks{name, std::string(given_.format->name), is_other ? fmt::format("{} ({})", parts().type, stored) : stored,
+                     blocks_.values(), bits_of(form, parts(), blocks_.format->values, element_, nests_)});
+    out_.parts().stored_blocks.emplace(key("report"), report_);
   }
 
   DecodedBlocks decoded() const {
-    const Sizes groups = blocks_.shape(blocks_.parts->group);
-    const Immediate scales(stored_value(element_, groups, numbers(blocks_.parts->scales, "scales")));
-    DecodedBlocks result{{}, {}, blocks_.parts->group};
+    const Argument scales = numbers("scales", parts().scales, parts().scale_levels);
+    DecodedBlocks result{{}, {}, parts().group};
     result.scaled =
         out_.add("constexpr_blockwise_shift_scale", {{"data", codes()}, {"scale", scales}}, element_, dims_of(blocks_.shape(1)));
-    if (blocks_.parts->minima) {
-      const std::uint64_t offset = numbers(blocks_.parts->minima, "minima");
-      result.minima = out_.stored(stored_value(element_, groups, offset), element_, groups);
-    }
+    if (!parts().minima) return result;
+    const Argument minima = numbers("minima", parts().minima, parts().minimum_levels);
+    const auto* const made = std::get_if<Tensor>(&minima);
+    result.minima = made ? *made : out_.stored(std::get<Immediate>(minima).value, element_, blocks_.shape(parts().group));
     return result;
   }
 
  private:
-  std::string key(std::string_view part) const {
-    return fmt::format("{} {} {} {}", static_cast<const void*>(blocks_.array.bytes().data()), blocks_.array.size(), part,
-                       static_cast<int>(element_));
+  const BlockParts& parts() const { return *blocks_.parts; }
+  std::string key(std::string_view part) const { return key_of(blocks_.array, part, element_); }
+  std::int64_t groups() const { return blocks_.format->values / parts().group; }
+
+  bool fits(void (*numbers)(const std::byte*, float*), const BlockParts::Levels& levels) const {
+    if (!numbers) return true;
+    return nests_ ? fit_f16(blocks_, {levels.unit, 1}, true) : fit_f16(blocks_, {numbers, groups()}, false);
   }
 
-  std::uint64_t numbers(Numbers of, std::string_view part) const {
-    return out_.parts().weights.add(key(part), element_, blocks_.values() / blocks_.parts->group, packed_numbers(blocks_, of, element_));
+  /// Of groups: a value of the file, or where they have two levels what multiplies these.
+  Argument numbers(std::string_view part, void (*of)(const std::byte*, float*), const BlockParts::Levels& levels) const {
+    const Sizes shape = blocks_.shape(parts().group);
+    if (!nests_) return stored(part, element_, shape, packed_numbers(blocks_, {of, groups()}, element_));
+    const Immediate factors =
+        stored(fmt::format("{} factors", part), Element::i8, shape, of_each_block<std::int8_t>(blocks_, groups(), levels.factors));
+    const Immediate units = stored(fmt::format("{} units", part), element_, blocks_.shape(blocks_.format->values),
+                                   packed_numbers(blocks_, {levels.unit, 1}, element_));
+    return out_.add("constexpr_blockwise_shift_scale", {{"data", factors}, {"scale", units}}, element_, dims_of(shape));
+  }
+  Immediate stored(std::string_view part, Element element, const Sizes& shape, Weights::Source source) const {
+    const std::int64_t count = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+    return Immediate(stored_value(element, shape, out_.parts().weights.add(key(part), element, count, std::move(source))));
+  }
+
+  /// What compares the codes while they are written, where they may differ from what was given.
+  std::function<Watch()> comparison() const {
+    if (given_.format == blocks_.format && element_ == Element::f32) return [] { return Watch(); };
+    return [given = given_, blocks = blocks_, element = element_, report = report_]() -> Watch {
+      return Comparison(given, blocks, element, report);
+    };
   }
 
   Argument codes() const {
-    const Form form = form_of(*blocks_.parts, out_.parts().target);
+    const Form form = form_of(parts(), out_.parts().target);
     if (form.is_table) return by_table(form);
     return in_bits(form.bits, form.element);
   }
@@ -176,7 +301,8 @@ class Decoding {
     std::array<std::uint8_t, 256> places{};
     for (std::size_t i = 0; i < places.size(); ++i)
       places[i] = static_cast<std::uint8_t>((static_cast<int>(i) + lowest_code) & ((1 << bits) - 1));
-    const std::uint64_t offset = out_.parts().weights.add(key("codes"), element, blocks_.values(), packed_codes(blocks_, bits, places));
+    const std::uint64_t offset =
+        out_.parts().weights.add(key("codes"), element, blocks_.values(), packed_codes(blocks_, bits, places, comparison()));
     return Immediate(stored_value(element, blocks_.shape(1), offset));
   }
 
@@ -189,7 +315,8 @@ class Decoding {
     for (std::size_t i = 0; i < places.size(); ++i)
       if (there[i]) places[i] = static_cast<std::uint8_t>(table.size()), table += static_cast<char>(static_cast<int>(i) + lowest_code);
     table.resize(std::size_t{1} << bits, '\0');
-    const std::uint64_t offset = out_.parts().weights.add(key("places"), element, blocks_.values(), packed_codes(blocks_, bits, places));
+    const std::uint64_t offset =
+        out_.parts().weights.add(key("places"), element, blocks_.values(), packed_codes(blocks_, bits, places, comparison()));
     Sizes of_table(blocks_.array.shape().size(), 1);
     of_table.insert(of_table.end(), {static_cast<std::int64_t>(table.size()), 1});
     constexpr std::uint32_t bytes = 7, values = 1;
@@ -199,15 +326,76 @@ class Decoding {
   }
 
   Body& out_;
-  Blocks blocks_;
+  Blocks blocks_, given_;
   Element element_;
+  bool nests_;
+  std::shared_ptr<StoredBlocks> report_;
 };
+
+Blocks as_blocks(const Array& array, const BlockFormat& format) { return {array, &format, find_block_parts(format.name)}; }
+
+/// The rows in blocks of another type.
+Array requantized(const Weight& weight, const BlockFormat& from, const BlockFormat& to) {
+  Sizes shape = weight.array.shape();
+  const std::int64_t row_bytes = shape.back(), columns = row_bytes / from.bytes * from.values;
+  if (columns % to.values != 0)
+    fail("coreml: '{}': rows of {} weights are no whole blocks of {}, which have {}", weight.name, columns, to.name, to.values);
+  shape.back() = columns / to.values * to.bytes;
+  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<std::size_t>(weight.array.size() / row_bytes * shape.back()));
+  ThreadPool(granted_cpus()).parallel_for(weight.array.size() / row_bytes, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<float> values(static_cast<std::size_t>(columns));
+    for (std::int64_t row = begin; row < end; ++row) {
+      from.decode(weight.array.bytes().data() + row * row_bytes, values.data(), columns);
+      if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); }))
+        fail("coreml: '{}': weights that are not finite (mend the weights)", weight.name);
+      to.encode(values.data(), nullptr, bytes->data() + row * shape.back(), columns);
+    }
+  });
+  return {u8, shape, *bytes, bytes};
+}
+
+/// As numbers of f16, made while they are written.
+Tensor stored_f16(Body& out, const Blocks& blocks, const std::string& name) {
+  constexpr Element element = Element::f16;
+  const auto report = std::make_shared<StoredBlocks>(
+      StoredBlocks{name, std::string(blocks.format->name), "f16", blocks.values(), static_cast<double>(form_of(element).bits)});
+  out.parts().stored_blocks.emplace(key_of(blocks.array, "report", element), report);
+  const auto fill = [=](const std::byte* block, std::uint16_t* halves) {
+    std::vector<float> values(static_cast<std::size_t>(blocks.format->values));
+    blocks.format->decode(block, values.data(), std::ssize(values));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const float stored = f16_value(halves[i] = f16_bits(values[i]));
+      if (!std::isfinite(stored)) fail("coreml: '{}': a weight is {}, which f16 cannot hold (allowed: -65504 to 65504)", name, values[i]);
+      Comparison::add(values[i], stored, *report);
+    }
+  };
+  const std::uint64_t offset = out.parts().weights.add(key_of(blocks.array, "values", element), element, blocks.values(),
+                                                       of_each_block<std::uint16_t>(blocks, blocks.format->values, fill));
+  return out.stored(stored_value(element, blocks.shape(1), offset), element, blocks.shape(1));
+}
+
+/// The type as which blocks are stored.
+const BlockFormat& stored_type(const ProgramParts& parts, const BlockFormat& given) {
+  auto wanted = parts.block_types.find(given.name);
+  if (wanted == parts.block_types.end()) wanted = parts.block_types.find("");
+  return wanted == parts.block_types.end() ? given : *find_block_format(wanted->second);
+}
 
 }  // namespace
 
-DecodedBlocks decode_on_device(Body& out, const Array& blocks, const std::string& type, Element element) {
-  out.parts().needs(Target::ios18, "weights in blocks");
-  return Decoding(out, {blocks, find_block_format(type), find_block_parts(type)}, element).decoded();
+DecodedBlocks decode_on_device(Body& out, const Weight& weight, Element element) {
+  ProgramParts& parts = out.parts();
+  parts.needs(Target::ios18, "weights in blocks");
+  const Blocks given = as_blocks(weight.array, *find_block_format(weight.blocks));
+  const BlockFormat& wanted = stored_type(parts, *given.format);
+  if (!find_block_parts(wanted.name)) return {stored_f16(out, given, weight.name), {}, 1};
+  Array array = weight.array;
+  if (&wanted != given.format) {
+    const auto [known, is_new] = parts.requantized.try_emplace(key_of(weight.array, wanted.name, Element::f32), Array(u8, {0}));
+    if (is_new) known->second = requantized(weight, *given.format, wanted);
+    array = known->second;
+  }
+  return Decoding(out, as_blocks(array, wanted), given, weight.name, element).decoded();
 }
 
 Tensor whole(Body& out, const DecodedBlocks& blocks) {
@@ -222,22 +410,20 @@ Tensor whole(Body& out, const DecodedBlocks& blocks) {
 
 std::string block_forms() {
   std::string text =
-      "| type | iOS 18 | bits of a weight, in f16 and f32 | iOS 26 | bits | in f32 | in f16 |\n|---|---|---|---|---|---|---|\n";
+      "| type | iOS 18 | bits of a weight, in f16 and f32 | iOS 26 | bits | in two levels, iOS 18 | iOS 26 | in f32 | in f16 |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
   for (const BlockFormat& format : block_formats()) {
     const BlockParts* const parts = find_block_parts(format.name);
     if (!parts) continue;
-    const auto codes = [](const Form& form) {
-      return form.is_table ? fmt::format("table of {}", 1 << form.bits)
-                           : fmt::format("{}{}", form.element == Element::u4 ? "u" : "i", form.bits);
-    };
-    const auto bits = [&](const Form& form) {
-      const double shared = (parts->minima ? 2.0 : 1.0) / parts->group;
-      return fmt::format("{:.3g}, {:.3g}", form.bits + 16 * shared, form.bits + 32 * shared);
+    const auto bits = [&](const Form& form, bool nests) {
+      if (nests && !parts->scale_levels.unit) return std::string("-");
+      return fmt::format("{:.3g}, {:.3g}", bits_of(form, *parts, format.values, Element::f16, nests),
+                         bits_of(form, *parts, format.values, Element::f32, nests));
     };
     const Form old = form_of(*parts, Target::ios18), now = form_of(*parts, Target::ios26);
     const std::string rounded = parts->scale_bits <= 11 ? "rounded" : fmt::format("rounded, as are scales of {} bits", parts->scale_bits);
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", parts->type, codes(old), bits(old), codes(now), bits(now),
-                        parts->minima ? "exact, in two terms" : "exact", rounded);
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", parts->type, name_of(old), bits(old, false), name_of(now),
+                        bits(now, false), bits(old, true), bits(now, true), parts->minima ? "exact, in two terms" : "exact", rounded);
   }
   return text;
 }

@@ -14,8 +14,8 @@ struct DecodedBlocks {
   std::int64_t group = 1;
 };
 
-/// What decodes blocks (..., bytes) of a type that find_block_parts knows, to f32 or f16.
-DecodedBlocks decode_on_device(Body& out, const Array& blocks, const std::string& type, Element element);
+/// What decodes a weight in blocks (..., bytes) of a type that find_block_parts knows, to f32 or f16; f16 also where it is stored as that.
+DecodedBlocks decode_on_device(Body& out, const Weight& weight, Element element);
 /// With the minima taken from the elements.
 Tensor whole(Body& out, const DecodedBlocks& blocks);
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +16,21 @@ namespace rlx::coreml {
 /// Versions of iOS, and of macOS and the others of the same years, by what they read.
 enum class Target : std::uint8_t { ios16 = 16, ios17 = 17, ios18 = 18, ios26 = 26 };
 
+/// A value that is the same in every run, and large.
+struct Weight {
+  Array array;
+  std::string blocks;  // the type of the blocks that it is in; empty: it is in floats
+  std::string name;    // for errors
+};
+
+/// How a weight in blocks is stored. Its error is known once it is written.
+struct StoredBlocks {
+  std::string name, type, form;
+  std::int64_t values = 0;
+  double bits = 0;                        // of a weight
+  double error_squares = 0, squares = 0;  // sums over all values: (stored - given)^2, given^2
+};
+
 /// What is one for a whole program: names that are taken, the weights, and who can read it.
 struct ProgramParts {
   /// A name like `wanted`, of letters, digits and _, that nothing else of the function has.
@@ -28,9 +44,13 @@ struct ProgramParts {
   void needs(Target least, std::string_view what);
 
   Weights weights;
-  Target target = Target::ios17;                                                  // whose operations the program has
-  bool target_is_given = false;                                                   // else it is as low as the operations allow
-  bool multiplies_f16 = false;                                                    // else products are of f32
+  Target target = Target::ios17;                                     // whose operations the program has
+  bool target_is_given = false;                                      // else it is as low as the operations allow
+  bool multiplies_f16 = false;                                       // else products are of f32
+  bool nests_scales = false;                                         // scales of blocks that have two levels keep these
+  std::map<std::string, std::string, std::less<>> block_types = {};  // what types of blocks become; "": all others
+  std::map<std::string, std::shared_ptr<StoredBlocks>> stored_blocks = {};
+  std::map<std::string, Array> requantized = {};
   std::map<std::string_view, std::map<std::string, std::int64_t>> kept_f32 = {};  // ops, and how many of each, by why they are not f16
   std::map<std::string, Tensor, std::less<>> symbols = {};  // of the function: the sizes that its inputs have in a run, [1] of i32
 

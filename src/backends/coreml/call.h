@@ -12,12 +12,6 @@ namespace rlx::coreml {
 /// Makes operations of a region of an op, behind those of a block; `operands` are its inputs.
 using EmitRegion = std::function<Tensors(Body& block, const Graph& region, const Tensors& operands)>;
 
-/// A value that is the same in every run, and large.
-struct Weight {
-  Array array;
-  std::string blocks;  // the type of the blocks that it is in; empty: it is in floats
-  std::string name;    // for errors
-};
 /// The weight in floats or blocks that an operand is, if it is one; what may only be asked for it is not in `Call::x`.
 using FindWeight = std::function<const Weight*(std::size_t operand)>;
 

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <set>
 
 #include "backends/coreml/made_program.h"
+#include "quant/block_format.h"
+#include "quant/block_parts.h"
 
 namespace rlx {
 namespace {
@@ -67,6 +70,23 @@ void check_choices(const Symbols& symbols, const CoreMlOptions& options) {
   }
 }
 
+bool has_parts(const std::string& type) {
+  const BlockFormat* const format = find_block_format(type);
+  return format && find_block_parts(format->name);
+}
+
+void check_block_types(const CoreMlOptions& options) {
+  for (const auto& [from, to] : options.block_types) {
+    if (!from.empty() && !has_parts(from)) fail("coreml: weights in blocks of '{}' (allowed: types of blocks, such as IQ3_S)", from);
+    const BlockFormat* const format = find_block_format(to);
+    if (!has_parts(to) && !(format && format->name == "F16"))
+      fail("coreml: weights in blocks as '{}' (allowed: F16, and types of blocks, such as Q4_0)", to);
+  }
+  const bool asks = options.nested_scales || !options.block_types.empty();
+  if (asks && options.minimum_target != 0 && options.minimum_target < 18)
+    fail("coreml: forms of blocks for iOS {}, which has none (allowed: 18, 26)", options.minimum_target);
+}
+
 void check_options(const Graph& graph, const CoreMlOptions& options) {
   constexpr std::array targets{0, 16, 17, 18, 26};
   if (std::ranges::find(targets, options.minimum_target) == targets.end())
@@ -74,6 +94,7 @@ void check_options(const Graph& graph, const CoreMlOptions& options) {
   if (options.precision == Precision::bf16) fail("coreml: products in bf16 (allowed: f32, f16, int8)");
   if (options.calibration && options.precision != Precision::int8)
     fail("coreml: a calibration beside products in {} (allowed: int8)", name(options.precision));
+  check_block_types(options);
   const Symbols symbols = graph.symbols();
   check_choices(symbols, options);
   if (options.functions.empty()) check_sizes(symbols, options.sizes, options);
@@ -85,6 +106,19 @@ void check_options(const Graph& graph, const CoreMlOptions& options) {
     sizes.insert(options.sizes.begin(), options.sizes.end());
     check_sizes(symbols, sizes, options);
   }
+}
+
+double relative(double error_squares, double squares) { return squares > 0 ? std::sqrt(error_squares / squares) : 0; }
+
+/// Of what is written.
+CoreMlReport report_of(const coreml::ProgramParts& parts) {
+  CoreMlReport report;
+  for (const auto& [reason, ops] : parts.kept_f32) report.kept_f32.push_back({std::string(reason), ops});
+  for (const auto& [key, stored] : parts.stored_blocks)
+    report.weights.push_back(
+        {stored->name, stored->type, stored->form, stored->values, stored->bits, relative(stored->error_squares, stored->squares)});
+  std::ranges::sort(report.weights, {}, &CoreMlReport::Blocks::name);
+  return report;
 }
 
 }  // namespace
@@ -108,9 +142,7 @@ CoreMlReport export_coreml(const std::filesystem::path& out, const SavedGraph& s
   writers.emplace_back(out / "Manifest.json");
   writers.back().write(manifest);
   FileWriter::commit_all(writers);
-  CoreMlReport report;
-  for (const auto& [reason, ops] : made.parts.kept_f32) report.kept_f32.push_back({std::string(reason), ops});
-  return report;
+  return report_of(made.parts);
 }
 
 }  // namespace rlx

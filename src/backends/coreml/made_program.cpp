@@ -13,6 +13,7 @@
 #include "ir/sources.h"
 #include "passes/exact_activations.h"
 #include "passes/precision.h"
+#include "quant/block_format.h"
 #include "quant/block_parts.h"
 
 namespace rlx::coreml {
@@ -159,7 +160,8 @@ class Emitter {
     if (held.tensor) return *held.tensor;
     const Weight& weight = *held.weight;
     check(graph.type(v), "a result of", std::string(graph.node(v.node).op->name));
-    if (!weight.blocks.empty()) held.tensor = coreml::whole(body, decode_on_device(body, weight.array, weight.blocks, Element::f32));
+    if (!weight.blocks.empty())
+      held.tensor = convert(body, coreml::whole(body, decode_on_device(body, weight, Element::f32)), Element::f32);
     else if (is_float(graph.type(v).dtype)) held.tensor = body.constant(weight.array, *element_of(graph.type(v).dtype), weight.name);
     else held.tensor = body.constant(weight.array, weight.name);
     return *held.tensor;
@@ -329,6 +331,9 @@ MadeProgram make_program(const SavedGraph& saved, const CoreMlOptions& options) 
   made.parts.target = options.minimum_target == 0 ? Target::ios17 : static_cast<Target>(options.minimum_target);
   made.parts.target_is_given = options.minimum_target != 0;
   made.parts.multiplies_f16 = options.precision == Precision::f16;
+  made.parts.nests_scales = options.nested_scales;
+  for (const auto& [from, to] : options.block_types)
+    made.parts.block_types.emplace(from.empty() ? "" : std::string(find_block_format(from)->name), find_block_format(to)->name);
   const std::vector<Bindings> choices = choices_of(options);
   Graph graph = with_exact_activations(saved.graph);
   if (options.precision == Precision::int8)

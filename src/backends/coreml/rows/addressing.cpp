@@ -144,7 +144,7 @@ bool reads_rows(const Call& c, const Dims& window) {
 std::optional<DecodedBlocks> blocks_of(const Call& c) {
   const Weight* const weight = c.weight(0);
   if (!weight || weight->blocks.empty()) return std::nullopt;
-  return decode_on_device(c.out, weight->array, weight->blocks, c.out.parts().multiplies_f16 ? Element::f16 : Element::f32);
+  return decode_on_device(c.out, *weight, c.out.parts().multiplies_f16 ? Element::f16 : Element::f32);
 }
 
 /// Rows of such: those of its codes, less those of its minima.

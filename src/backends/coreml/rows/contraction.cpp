@@ -47,10 +47,11 @@ Tensor group_sums(Body& out, const Tensor& x, std::int64_t group) {
 
 /// x times the transpose of a weight in blocks: the products with the codes, less the sums of x times the minima.
 Tensor times_blocks(const Call& c, const Weight& weight, Element element) {
-  const DecodedBlocks w = decode_on_device(c.out, weight.array, weight.blocks, element);
+  const DecodedBlocks w = decode_on_device(c.out, weight, element);
   const auto times = [&](const Tensor& left, const Tensor& right) {
-    const Element computed = right.element;
-    const Matrices a(c.out, convert(c.out, left, computed), {}, {left.rank() - 1}, true), b(c.out, right, {}, {1}, false);
+    const Element computed = right.element == Element::f32 ? right.element : element;
+    const Matrices a(c.out, convert(c.out, left, computed), {}, {left.rank() - 1}, true),
+        b(c.out, convert(c.out, right, computed), {}, {1}, false);
     return convert(c.out, matmul(c.out, a, b), element);
   };
   const Tensor y = times(c.x[0], w.scaled);
@@ -72,7 +73,7 @@ Tensor int8_operand(const Call& c, std::size_t i) {
 
 /// Floats of a weight in the elements of a product.
 Tensor given_weight(const Call& c, const Weight& weight, Element element) {
-  if (!weight.blocks.empty()) return whole(c.out, decode_on_device(c.out, weight.array, weight.blocks, element));
+  if (!weight.blocks.empty()) return whole(c.out, decode_on_device(c.out, weight, element));
   return is_float(c.type(1)) ? c.out.constant(weight.array, element, weight.name) : c.out.constant(weight.array, weight.name);
 }
 
