@@ -40,14 +40,49 @@ struct Stored {
   CoreMlOptions options;
 };
 
-CoreMlReport write_package(const Recorded& recorded, const CoreMlOptions& options, const std::filesystem::path& folder) {
-  Graph graph;
-  graph.output("y", add(graph.input("x", {1}, f32),
-                        decode_blocks(graph.param("w", {recorded.blocks.shape()[0], recorded.blocks.shape()[1]}, u8), recorded.type)));
+CoreMlReport write_package(const Graph& graph, const Array& x, const Recorded& recorded, const CoreMlOptions& options,
+                           const std::filesystem::path& folder) {
   const CoreMlReport report = export_coreml(folder / "model.mlpackage", {graph, {{"w", recorded.blocks}}}, options);
   std::filesystem::create_directories(folder / "in_1");
-  save_npy(folder / "in_1" / "x.npy", Array(f32, {1}));
+  save_npy(folder / "in_1" / "x.npy", x);
   return report;
+}
+
+Value decoded(Graph& graph, const Recorded& recorded) {
+  return decode_blocks(graph.param("w", {recorded.blocks.shape()[0], recorded.blocks.shape()[1]}, u8), recorded.type);
+}
+
+CoreMlReport write_package(const Recorded& recorded, const CoreMlOptions& options, const std::filesystem::path& folder) {
+  Graph graph;
+  graph.output("y", add(graph.input("x", {1}, f32), decoded(graph, recorded)));
+  return write_package(graph, Array(f32, {1}), recorded, options, folder);
+}
+
+/// The weights as products see them: the identity times their transpose.
+CoreMlReport write_product(const Recorded& recorded, const CoreMlOptions& options, const std::filesystem::path& folder) {
+  Graph graph;
+  const std::int64_t columns = recorded.values.shape()[1];
+  graph.output("y", dot(graph.input("x", {columns, columns}, f32), decoded(graph, recorded), {1}, {1}));
+  Array identity(f32, {columns, columns});
+  for (std::int64_t i = 0; i < columns; ++i) identity.set_double(i * columns + i, 1);
+  return write_package(graph, identity, recorded, options, folder);
+}
+
+Array transposed(const Array& matrix) {
+  const std::int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+  Array result(f32, {columns, rows});
+  for (std::int64_t i = 0; i < matrix.size(); ++i) result.set_double(i % columns * rows + i / columns, matrix.get_double(i));
+  return result;
+}
+
+/// What the project's own quantizer and decoder make of values.
+Array quantized(const Array& values, const BlockFormat& format) {
+  const std::vector<float> given = values.floats();
+  std::vector<std::byte> blocks(given.size() / static_cast<std::size_t>(format.values) * static_cast<std::size_t>(format.bytes));
+  std::vector<float> decoded(given.size());
+  format.encode(given.data(), nullptr, blocks.data(), std::ssize(given));
+  format.decode(blocks.data(), decoded.data(), std::ssize(decoded));
+  return Array::of(f32, values.shape(), decoded);
 }
 
 double relative_error(const Array& seen, const Array& wanted) {
@@ -73,6 +108,7 @@ TEST(CoreMlBlocks, AreTheRecordedNumbersOrAsFarOffAsReported) {
     if (!is_recorded(format)) continue;
     const Recorded recorded(format);
     for (const auto& [name, options] : ways) {
+      if (options.nested_scales && !find_block_parts(format.name)->scale_levels.unit) continue;  // an error
       const std::string key = recorded.type + "_" + name;
       if (name == "f16" && !fits_f16(recorded.values)) {
         EXPECT_NE(error_of([&] { write_package(recorded, options, folder / key); }).find("which f16 cannot hold"), std::string::npos);
@@ -93,6 +129,54 @@ TEST(CoreMlBlocks, AreTheRecordedNumbersOrAsFarOffAsReported) {
     ASSERT_FALSE(std::filesystem::exists(folder / key / "error.txt")) << read_text(folder / key / "error.txt");
     const double seen = relative_error(load_npy(folder / key / "out_1" / "y.npy"), expected.first);
     EXPECT_NEAR(seen, expected.second, 1e-4 * expected.second);
+  }
+}
+
+/// Each type that weights may become has the numbers of the project's own quantizer, and the report has their distance.
+TEST(CoreMlBlocks, OfAnotherTypeAreWhatTheQuantizerGives) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  const TemporaryFolder folder;
+  const Recorded recorded(*find_block_format("Q8_0"));
+  std::map<std::string, Array> wanted;
+  for (const BlockFormat& format : block_formats()) {
+    if (!find_block_parts(format.name)) continue;
+    const std::string to(format.name);
+    wanted.emplace(to, quantized(recorded.values, format));
+    const CoreMlReport report = write_package(recorded, {.block_types = {{"Q8_0", to}}}, folder / to);
+    ASSERT_EQ(report.weights.size(), 1U) << to;
+    const double lost = to == "Q8_0" ? 0 : relative_error(wanted.at(to), recorded.values);
+    EXPECT_NEAR(report.weights[0].relative_error, lost, 1e-6 * lost) << to;
+  }
+  EXPECT_GT(wanted.size(), 20U);
+  run_packages(folder.path());
+  for (const auto& [to, values] : wanted) {
+    ASSERT_FALSE(std::filesystem::exists(folder / to / "error.txt")) << read_text(folder / to / "error.txt");
+    EXPECT_EQ(relative_error(load_npy(folder / to / "out_1" / "y.npy"), to == "Q8_0" ? recorded.values : values), 0) << to;
+  }
+}
+
+/// Of types without minima, which a product subtracts behind its own rounding, and of scales that f16 holds.
+TEST(CoreMlBlocks, OfProductsInF16AreAsFarOffAsReported) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  const TemporaryFolder folder;
+  std::map<std::string, std::pair<Array, double>> wanted;
+  for (const BlockFormat& format : block_formats()) {
+    if (!is_recorded(format) || find_block_parts(format.name)->minima) continue;
+    const Recorded recorded(format);
+    const CoreMlReport report = write_product(recorded, {.precision = Precision::f16}, folder / recorded.type);
+    ASSERT_EQ(report.weights.size(), 1U) << recorded.type;
+    if (report.weights[0].form.find("f32 scales") != std::string::npos) {  // those of the recorded blocks do not fit f16
+      EXPECT_EQ(report.weights[0].relative_error, 0) << recorded.type;
+      continue;
+    }
+    wanted.emplace(recorded.type, std::pair(transposed(recorded.values), report.weights[0].relative_error));
+  }
+  EXPECT_GT(wanted.size(), 5U);
+  run_packages(folder.path());
+  for (const auto& [type, expected] : wanted) {
+    ASSERT_FALSE(std::filesystem::exists(folder / type / "error.txt")) << read_text(folder / type / "error.txt");
+    EXPECT_NEAR(relative_error(load_npy(folder / type / "out_1" / "y.npy"), expected.first), expected.second, 1e-4 * expected.second)
+        << type;
   }
 }
 

@@ -7,6 +7,8 @@
 #include <limits>
 #include <set>
 
+#include <fmt/ranges.h>
+
 #include "backends/coreml/made_program.h"
 #include "quant/block_format.h"
 #include "quant/block_parts.h"
@@ -108,6 +110,26 @@ void check_options(const Graph& graph, const CoreMlOptions& options) {
   }
 }
 
+/// What is asked of weights that the graph does not have.
+void check_weights(const coreml::ProgramParts& parts) {
+  std::set<std::string> types;
+  bool has_levels = false;
+  const auto& wanted = parts.block_types;
+  for (const auto& [key, weight] : parts.stored_blocks) {
+    types.insert(weight->type);
+    const auto own = wanted.find(weight->type), to = own != wanted.end() ? own : wanted.find("");
+    const BlockParts* const stored = find_block_parts(to != wanted.end() ? to->second : weight->type);
+    has_levels = has_levels || (stored && stored->scale_levels.unit);
+  }
+  const std::string seen = types.empty() ? "no weights in blocks" : fmt::format("weights in blocks of {}", fmt::join(types, ", "));
+  for (const auto& [from, to] : wanted) {
+    const auto is_taken = [&](const std::string& type) { return from.empty() ? !wanted.contains(type) : type == from; };
+    if (std::ranges::none_of(types, is_taken))
+      fail("coreml: {} as {}: the graph has {}", from.empty() ? "weights of other types" : "weights of " + from, to, seen);
+  }
+  if (parts.nests_scales && !has_levels) fail("coreml: nested scales, which no type has that is stored: the graph has {}", seen);
+}
+
 double relative(double error_squares, double squares) { return squares > 0 ? std::sqrt(error_squares / squares) : 0; }
 
 /// Of what is written.
@@ -127,6 +149,7 @@ CoreMlReport export_coreml(const std::filesystem::path& out, const SavedGraph& s
   if (std::filesystem::exists(out)) fail("{}: exists already (a package is written to a new folder)", out.string());
   check_options(saved.graph, options);
   const coreml::MadeProgram made = coreml::make_program(saved, options);
+  check_weights(made.parts);
   constexpr std::size_t most_bytes = std::size_t{1} << 31;  // of a message of Protocol Buffers
   if (made.model.bytes().size() >= most_bytes)
     fail("coreml: the program has {} bytes without its weights (allowed: below {})", made.model.bytes().size(), most_bytes);
