@@ -40,3 +40,8 @@ foreach(target rlx_command rlx_llvm rlx_mlx)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
 endforeach()
+
+# Large units make garbage that GCC would collect several times: without, they take up to an eighth less time and 120 MB more each.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(rlx PRIVATE --param=ggc-min-heapsize=524288)
+endif()
