@@ -23,6 +23,7 @@ bool stands_alone(std::string_view text, TextRange match) {
 
 /// The match and the white space around it that its token asks for, but nothing before `first`.
 TextRange widen(std::string_view text, TextRange match, const AddedToken& token, std::size_t first) {
+  if (token.lstrip) match.begin = std::max(match.begin, first);
   while (token.lstrip && match.begin > first) {
     const unicode::Decoded before = char_before(text, match.begin);
     if (!unicode::is_whitespace(before.value)) break;
@@ -86,7 +87,7 @@ void AddedTokens::add_plain(std::string_view content, std::int32_t id, bool spec
 
 std::vector<TextSegment> AddedTokens::split(std::string_view text, bool normalized) const {
   std::vector<TextSegment> segments;
-  std::size_t done = 0;  // everything before is in a segment
+  std::size_t done = 0;  // what is before is in a segment
   const auto leave_to_model = [&](std::size_t end) {
     if (done < end) segments.push_back({{done, end}, nullptr});
   };
@@ -107,9 +108,10 @@ std::vector<TextSegment> AddedTokens::split(std::string_view text, bool normaliz
     const AddedToken& token = tokens_.at(id);
     if (token.single_word && !stands_alone(text, found)) continue;
     found = widen(text, found, token, done);
+    if (found.begin >= found.end) continue;  // all of it is white space of the token before
     leave_to_model(found.begin);
     segments.push_back({found, &token});
-    at = done = found.end;
+    done = found.end;  // `at` is before the white space behind the token, which may be a token, too
   }
   leave_to_model(text.size());
   return segments;

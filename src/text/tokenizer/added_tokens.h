@@ -48,7 +48,8 @@ class AddedTokens {
   void add_plain(std::string_view content, std::int32_t id, bool special, bool is_new = false, std::string written = {});
 
   /// Cuts a text at the added tokens that are (`normalized`) or are not looked for in normalized text: leftmost first, the longest of
-  /// those that start at the same place. Segments cover the text, none is empty.
+  /// those that start at the same place. Segments cover the text, none is empty; those of
+  /// tokens overlap where the white space behind one is a token, too.
   std::vector<TextSegment> split(std::string_view text, bool normalized) const;
 
   const AddedToken* find(std::string_view content) const;

@@ -22,12 +22,18 @@ Delimiter read_behavior(const JsonField& field) {
   return static_cast<Delimiter>(given->as_one_of({"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}));
 }
 
+/// The words that are left of the pieces, whose beginning may be gone.
+void replace_all(Pieces& pieces, std::vector<Piece> words) {
+  if (!words.empty() && words.front().range.begin != pieces.pieces.front().range.begin) pieces.at_start = false;
+  pieces.pieces = std::move(words);
+}
+
 /// Replaces each piece by what `cut` appends for it.
 template <class Cut>
 void replace_each(Pieces& pieces, Cut cut) {
   std::vector<Piece> words;
   for (const Piece& piece : pieces.pieces) cut(piece, words);
-  pieces.pieces = std::move(words);
+  replace_all(pieces, std::move(words));
 }
 
 /// Cuts before and after each match, except where `behavior` says that it stays with its neighbour. `inverted`: matches are what
@@ -45,7 +51,7 @@ class PatternSplit : public PreTokenizer {
       else merge(piece, words);
     }
     std::erase_if(words, [](const Piece& word) { return word.range.empty(); });
-    pieces.pieces = std::move(words);
+    replace_all(pieces, std::move(words));
   }
 
  private:

@@ -20,7 +20,8 @@ void TextSplitter::split(std::string_view text, FunctionRef<void(const Word&)> w
     } else if (normalizer) {
       AlignedText normalized = whole.align(segment.range);
       normalizer->apply(normalized, most_after_rules(normalized.size()));
-      split_part(TracedText(normalized, with_origins), at_start, word);
+      const bool keeps_start = !normalized.empty() && normalized.front().begin == segment.range.begin;
+      split_part(TracedText(normalized, with_origins), at_start && keeps_start, word);
     } else if (segment.range.begin == 0 && segment.range.end == whole.bytes().size()) {
       split_part(whole, at_start, word);
     } else {

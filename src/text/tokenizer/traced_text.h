@@ -58,7 +58,7 @@ struct Pieces {
   std::deque<TracedText> made;
   std::vector<Piece> pieces;
   bool with_origins;
-  bool at_start;  // the first piece is where the user's text starts
+  bool at_start;  // the first piece begins where the user's text does
 };
 
 }  // namespace rlx
