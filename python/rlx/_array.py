@@ -1,11 +1,28 @@
 """rlx.Array, and its elements as NumPy's."""
+import threading
+
 from . import _core
-from ._core import DType, Error
+from ._core import Dim, DType, Error
 from ._dtypes import NUMPY_NAMES, OF_NUMPY, PACKED, as_dtype, is_integer, is_numpy, numpy_dtype
 
 
+active = threading.local()  # its `traces`: those of this thread that are in the making
+
+
 def _call(name, *args, **kwargs):
+    if getattr(active, "traces", None):
+        lifted = _beside_sizes((*args, *kwargs.values()), active.traces[-1])
+        args, kwargs = lifted[: len(args)], dict(zip(kwargs, lifted[len(args) :]))
     return _core.apply(name, args, kwargs)
+
+
+def _beside_sizes(args, trace):
+    """The arguments, where one is a symbolic size and no array is traced with the arrays as those of the trace: a run will have the size."""
+    parts = [part for each in args for part in (each if isinstance(each, (tuple, list)) else [each])]
+    if not any(isinstance(part, Dim) for part in parts) or _core.trace_of([part for part in parts if isinstance(part, Array)]) is not None:
+        return args
+    lift = lambda each: trace.lift(each) if isinstance(each, Array) else each  # noqa: E731
+    return tuple([lift(part) for part in each] if isinstance(each, list) else lift(each) for each in args)
 
 
 def _operand(value):

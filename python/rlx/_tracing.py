@@ -1,9 +1,8 @@
 """Tracing: a function is called with arrays that stand for those of later runs."""
 import contextlib
-import threading
 
 from . import _core, _trees
-from ._array import Array
+from ._array import active, Array
 from ._conversions import _leaf
 
 
@@ -31,25 +30,22 @@ class Traced:
         return self.function(*args)
 
 
-_active = threading.local()  # the traces of this thread that are in the making
-
-
 def current_trace(arrays):
     """The trace that any of the arrays belongs to, else the innermost one: functions may capture what is traced there."""
     trace = _core.trace_of(arrays)
-    stack = getattr(_active, "traces", None)
+    stack = getattr(active, "traces", None)
     return stack[-1] if trace is None and stack else trace
 
 
 @contextlib.contextmanager
 def outside_of_traces():
     """What is computed meanwhile is no part of the functions that this thread traces."""
-    stack = getattr(_active, "traces", [])
-    _active.traces = []
+    stack = getattr(active, "traces", [])
+    active.traces = []
     try:
         yield
     finally:
-        _active.traces = stack
+        active.traces = stack
 
 
 def compile_for(name, arrays, function, sizes=None, donated=()):
@@ -62,7 +58,7 @@ def compile_for(name, arrays, function, sizes=None, donated=()):
         else trace.input_like(array, i in donated)
         for i, array in enumerate(arrays)
     ]
-    stack = _active.traces = getattr(_active, "traces", [])
+    stack = active.traces = getattr(active, "traces", [])
     stack.append(trace)
     try:
         outputs = function(trace, inputs)

@@ -565,3 +565,25 @@ def test_the_sign_of_a_complex_determinant_has_the_derivative_of_its_angle():
     change = rlx.jvp(lambda x: jnp.linalg.slogdet(x)[0], (a,), (d,))[1]
     compare(change, (np.linalg.slogdet(a + 1e-6 * d)[0] - np.linalg.slogdet(a - 1e-6 * d)[0]) / 2e-6)
     assert jnp.linalg.slogdet(a * 0)[0].item() == 0
+
+
+SIZED = {"zeros": lambda xp, x: xp.zeros((2, x.shape[1])) + x[0], "full": lambda xp, x: xp.full((x.shape[0], 3), 7.0) * x[:, :1],
+         "eye": lambda xp, x: x @ xp.eye(x.shape[1], k=1), "arange": lambda xp, x: x + xp.arange(x.shape[1]), "pad": lambda xp, x: xp.pad(x, ((1, 2), (0, 1)), constant_values=4),
+         "concatenate": lambda xp, x: xp.concatenate([x, xp.ones((1, x.shape[1]))], 0)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_constants_have_sizes_that_are_symbols(name):
+    compiled = rlx.jit(lambda x: SIZED[name](jnp, x), dims={"x": {0: rlx.Dim("A", 9), 1: rlx.Dim("B", 9)}})
+    differentiated = rlx.jit(rlx.grad(lambda x: (SIZED[name](jnp, x) ** 2.0).sum()), dims={"x": {0: rlx.Dim("A", 9), 1: rlx.Dim("B", 9)}})
+    for shape in ((3, 4), (5, 2), (1, 7)):
+        x = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+        compare(compiled(x), SIZED[name](np, x).astype(np.float32))
+        compare(differentiated(x), rlx.grad(lambda x: (SIZED[name](jnp, x) ** 2.0).sum())(x))
+    assert compiled.cache_size() == 1
+
+
+def test_an_element_is_replaced_where_sizes_are_symbols():
+    compiled = rlx.jit(lambda x: x.at[0].set(2.0), dims={"x": {0: rlx.Dim("A", 9), 1: rlx.Dim("B", 9)}})
+    for shape in ((3, 4), (1, 7)):
+        compare(compiled(np.ones(shape, np.float32)), np.concatenate([np.full((1, shape[1]), 2), np.ones((shape[0] - 1, shape[1]))]).astype(np.float32))

@@ -2,15 +2,12 @@
 import builtins
 import functools
 
-from .. import _core
-from .._array import Array, place_of
+from .._array import _call, Array, place_of
 from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, is_numpy, OF_PYTHON
 
-
-def call(name, *args, **kwargs):
-    return _core.apply(name, args, kwargs)
+call = _call
 
 
 def array_of(x) -> Array:
