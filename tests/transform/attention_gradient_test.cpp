@@ -7,8 +7,6 @@
 namespace rlx::test {
 namespace {
 
-using Program = std::function<Values(const Values&)>;
-
 constexpr std::int64_t batch = 2, shared_heads = 2, size = 3;
 
 /// What an attention is asked, with the operands of its masks and positions.
@@ -33,7 +31,7 @@ struct Form {
   Values gradient(const Values& x, bool in_blocks) const { return grad(loss(x, in_blocks), {x[0], x[1], x[2]}); }
 };
 
-Graph graph_of(const std::vector<Array>& x, const Program& program) {
+Graph graph_from(const std::vector<Array>& x, const Function& program) {
   Graph graph;
   std::vector<Type> types;
   for (const Array& array : x) types.push_back(type_of(array));
@@ -42,7 +40,7 @@ Graph graph_of(const std::vector<Array>& x, const Program& program) {
   return graph;
 }
 
-int loops(const Graph& graph) {
+int loops_of(const Graph& graph) {
   int found = 0;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) found += graph.node(id).op->name == "scan" ? 1 : 0;
   return found;
@@ -55,16 +53,16 @@ void expect_near(const std::vector<Array>& seen, const std::vector<Array>& wante
 
 void expect_the_gradient_of_whole_scores(const Form& form, int parts) {
   const std::vector<Array> x = form.operands();
-  const Graph blocks = graph_of(x, [&](const Values& v) { return form.gradient(v, true); }),
-              whole = graph_of(x, [&](const Values& v) { return form.gradient(v, false); });
-  EXPECT_EQ(loops(blocks), parts);
-  EXPECT_EQ(loops(whole), 0);
+  const Graph blocks = graph_from(x, [&](const Values& v) { return form.gradient(v, true); }),
+              whole = graph_from(x, [&](const Values& v) { return form.gradient(v, false); });
+  EXPECT_EQ(loops_of(blocks), parts);
+  EXPECT_EQ(loops_of(whole), 0);
   expect_near(evaluate(blocks, named(x)), evaluate(whole, named(x)), 1e-12);  // sums of 600 roundings, in two orders
 }
 
 AttentionOptions plain(const Values&) { return {}; }
 
-Array bools(std::vector<std::int64_t> shape, unsigned seed) {
+Array random_bools(std::vector<std::int64_t> shape, unsigned seed) {
   std::mt19937 random(seed);
   return random_array({boolean, Dims(shape.begin(), shape.end())}, 0, 1, random);
 }
@@ -89,13 +87,13 @@ TEST(AttentionGradient, OfWindows) {
 
 TEST(AttentionGradient, OfMasksAndPositions) {
   const auto masked = [](const Values& more) { return AttentionOptions{.mask = more[0]}; };
-  expect_the_gradient_of_whole_scores({2, 520, 512, masked, {bools({2, 1, 1, 512}, 4)}}, 1);
-  expect_the_gradient_of_whole_scores({4, 520, 512, masked, {bools({1, 4, 520, 1}, 5)}}, 1);  // rows that see nothing
+  expect_the_gradient_of_whole_scores({2, 520, 512, masked, {random_bools({2, 1, 1, 512}, 4)}}, 1);
+  expect_the_gradient_of_whole_scores({4, 520, 512, masked, {random_bools({1, 4, 520, 1}, 5)}}, 1);  // rows that see nothing
   const auto placed = [](const Values& more) {
     return AttentionOptions{.causal = true, .window = 50, .mask = more[0], .positions = more[1]};
   };
   std::mt19937 random(6);
-  expect_the_gradient_of_whole_scores({2, 520, 512, placed, {bools({520, 512}, 7), random_array({i32, {2, 520}}, 0, 530, random)}}, 1);
+  expect_the_gradient_of_whole_scores({2, 520, 512, placed, {random_bools({520, 512}, 7), random_array({i32, {2, 520}}, 0, 530, random)}}, 1);
 }
 
 TEST(AttentionGradient, MatchesDifferences) {
@@ -148,11 +146,11 @@ TEST(AttentionGradient, NeedsNoMemoryForWholeScores) {
 
 TEST(Attention, OfABatchStaysOne) {
   const std::vector<Array> x{random_f64({3, 2, 2, 5, 4}, 1), random_f64({2, 2, 6, 4}, 2), random_f64({3, 2, 2, 6, 4}, 3),
-                             bools({3, 5, 6}, 4), numbers({3, 5}, {0, 1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 5, 5, 5, 5})};
+                             random_bools({3, 5, 6}, 4), numbers({3, 5}, {0, 1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 5, 5, 5, 5})};
   const auto one = [](const Values& v) {
     return Values{attention(v[0], v[1], v[2], {.causal = true, .mask = v[3], .positions = cast(v[4], i32)})};
   };
-  const Graph batched = graph_of(x, [&](const Values& v) { return vmap(one, v, {0, std::nullopt, 0, 0, 0}); });
+  const Graph batched = graph_from(x, [&](const Values& v) { return vmap(one, v, {0, std::nullopt, 0, 0, 0}); });
   int whole = 0;
   for (std::int32_t id = 0; id < static_cast<std::int32_t>(batched.size()); ++id) whole += batched.node(id).op->name == "attention" ? 1 : 0;
   EXPECT_EQ(whole, 1);
