@@ -151,7 +151,7 @@ std::set<ValueId> Cut::share_repeated(const std::map<ValueId, ValueId>& region_e
     }
     if (in_long_one && is_stored(v)) too_long_.insert(v);  // its kernel has what was too long in theirs
     if (!is_stored(v))
-      for (ValueId kernel : my_kernels) lengths[kernel] += length(v) + (reads.places >= Places::most ? longest_kernel : 0);
+      for (ValueId kernel : my_kernels) lengths[kernel] += length(v) + (places.are_too_many(v) ? longest_kernel : 0);
     places.visit(id, is_stored(v) ? std::optional(v) : std::nullopt);
   }
   std::erase_if(lengths, [](const auto& entry) { return entry.second <= longest_kernel; });

@@ -46,10 +46,10 @@ std::vector<Index> Places::own_index(ValueId v) const {
 void Places::visit(std::int32_t id, std::optional<ValueId> loop) {
   const Node& node = graph_.node(id);
   const ValueId v{id, 0};
-  const bool too_many = reads(v).places >= most;
+  const bool too_many = are_too_many(v);
   std::vector<Place> places = std::move(at_[static_cast<std::size_t>(id)]);
   at_[static_cast<std::size_t>(id)].clear();
-  if (too_many || places.size() >= most) loop = v;  // a kernel that computes it is too long in any case, and would be given it
+  if (too_many) loop = v;  // it would be given to a kernel that is too long in any case
   if (loop) places = {{*loop, own_index(v), elements(v)}};
   const int first_variable = next_variable_;
   const bool once_for_many = node.op->name == "broadcast";  // in an outer loop, as far as one is left

@@ -24,6 +24,8 @@ class Places {
   }
 
   Reads reads(ValueId v) const;
+  /// True for so many, of one loop or of several together, that a kernel which computes the value is too long.
+  bool are_too_many(ValueId v) const { return reads(v).places >= most || at_[static_cast<std::size_t>(v.node)].size() >= most; }
   /// Goes on to the operands of a live node, all of whose users were visited. `loop`: the value whose loop computes it, where it is the
   /// first that this loop computes; nothing where it is computed at the places that its users gave it.
   void visit(std::int32_t id, std::optional<ValueId> loop);
