@@ -29,10 +29,10 @@ struct CoreMlOptions {
   int minimum_target = 0;                      // iOS 16, 17, 18 or 26; 0: 17, or 18 where something asks for it
   /// Types of blocks of weights (as "IQ3_S") and what is stored instead: F16, or another type. The type "" stands for all others.
   std::map<std::string, std::string> block_types = {};
-  bool nested_scales = false;  // scales of blocks that are products of two numbers stay such: smaller, and as exact
-  bool computes_random_bits = false;           // by Philox, as everywhere; else they are inputs random_bits_0 and so on, filled by the host
-  Precision precision = Precision::f32;        // f16: products and convolutions in f16, and the numbers that decode blocks of weights
-                                               // int8: those with weights in 8-bit integers; see rlx/precision.h
+  bool nested_scales = false;            // scales of blocks that are products of two numbers stay such: smaller, and as exact
+  bool computes_random_bits = false;     // by Philox, as everywhere; else they are inputs random_bits_0 and so on, filled by the host
+  Precision precision = Precision::f32;  // f16: products and convolutions in f16, and the numbers that decode blocks of weights
+                                         // int8: those with weights in 8-bit integers; see rlx/precision.h
   std::optional<Calibration> calibration = {};                              // of int8
   std::string description = {}, version = {}, author = {}, license = {};    // shown by Xcode
   std::function<void(std::size_t bytes, std::size_t total)> progress = {};  // of the file of weights; what it throws ends the work

@@ -93,7 +93,8 @@ TEST(AttentionGradient, OfMasksAndPositions) {
     return AttentionOptions{.causal = true, .window = 50, .mask = more[0], .positions = more[1]};
   };
   std::mt19937 random(6);
-  expect_the_gradient_of_whole_scores({2, 520, 512, placed, {random_bools({520, 512}, 7), random_array({i32, {2, 520}}, 0, 530, random)}}, 1);
+  expect_the_gradient_of_whole_scores({2, 520, 512, placed, {random_bools({520, 512}, 7), random_array({i32, {2, 520}}, 0, 530, random)}},
+                                      1);
 }
 
 TEST(AttentionGradient, MatchesDifferences) {
