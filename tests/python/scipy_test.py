@@ -79,6 +79,23 @@ def test_far_out_arguments_have_all_digits(name, args, expected, units):
     assert np.allclose(seen, expected, rtol=units * 2**-52, atol=0, equal_nan=True), (seen, expected)
 
 
+def test_exponential_integrals():
+    x = np.concatenate([10.0 ** np.linspace(-12, 2.8, 300), [0, np.inf, np.nan, 1, 2, 2.0000001, 39.999, 40, 700]])
+    cases = [(special.exp1, scipy.special.exp1), *((lambda x, n=n: special.expn(n, x), lambda x, n=n: scipy.special.expn(n, x)) for n in (0, 1, 2, 5, 20))]
+    for mine, theirs in [*cases, (special.expi, scipy.special.expi), (lambda x: special.expi(-x), lambda x: scipy.special.expi(-x))]:
+        assert np.allclose(mine(x), theirs(x), rtol=1e-13, atol=1e-300, equal_nan=True)
+        given = x[:250].astype(np.float32)
+        expected = theirs(given.astype(np.float64))
+        assert np.allclose(mine(given)[expected > 1e-37].astype("float64"), expected[expected > 1e-37], rtol=2e-7, atol=0)
+    assert np.isnan(special.exp1(np.float64([-1])).numpy()) and np.isnan(special.expn(np.float64(1.5), np.float64([1])).numpy())
+    at = np.array([0.3, 1.7, 3.1, 20])
+    for order, sign in ((1, -1), (2, 1)):
+        expected = np.exp(-at) / at * (1 if order == 1 else 1 + 1 / at)
+        assert np.allclose(derivative(special.exp1, at, order), sign * expected, rtol=1e-12)
+    assert np.allclose(derivative(special.expi, at, 1), np.exp(at) / at, rtol=1e-12)
+    assert np.allclose(derivative(lambda x: special.expn(3, x), at, 1), -scipy.special.expn(2, at), rtol=1e-12)
+
+
 def test_box_cox_is_differentiable_where_the_exponent_is_none():
     by_lmbda = lambda order, at: derivative(lambda l: special.boxcox(jnp.full_like(l, 3.0), l), np.array([at]), order)
     assert np.allclose([by_lmbda(1, 0.0), by_lmbda(2, 0.0)], [[0.603474480406291], [0.4419896533813024]], rtol=1e-12, atol=0)

@@ -8,6 +8,7 @@ from .._core import DType
 from ..numpy._base import call, float_of, public
 from ..numpy.elementwise import digamma, erf, erfc, exp, expm1, log, log1p, sqrt, where
 from ..numpy.reductions import logsumexp
+from . import _exponential_integrals
 
 psi = digamma
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -438,6 +439,21 @@ def i1(x):
     x = float_of(x)
     half = exp(abs(x) * 0.5)
     return half * (half * i1e(x))
+
+
+def expn(n, x):
+    """The integral of e^(-x t) / t^n over t >= 1, of integers n >= 0."""
+    return _in_f64(_exponential_integrals.expn, n, x)
+
+
+def exp1(x):
+    """The integral of e^-t / t from x to infinity."""
+    return expn(1.0, x)
+
+
+def expi(x):
+    """The integral of e^t / t from -infinity to x, its principal value."""
+    return _in_f64(_exponential_integrals.expi, x)
 
 
 def erfcx(x):
