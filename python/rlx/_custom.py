@@ -22,7 +22,7 @@ class _Custom(Pickled):
     def __init__(self, function, nondiff_argnums=()):
         self.function, self.nondiff = function, tuple(sorted(nondiff_argnums))
         self.running = threading.local()  # rules, within each other
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())  # the attributes of a wrapped Jit or custom rule would replace these
 
     def _parts(self):
         return self.function, self.nondiff

@@ -21,7 +21,7 @@ class Jit(Pickled):
         self.dims = dims or {}
         self.has_static = bool(self.static_argnums or self.static_argnames)
         self.programs, self.calls = _core.Programs(), []
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())  # the attributes of a wrapped Jit or custom rule would replace these
 
     def _parts(self):
         return (self.function, self.static_argnums, self.static_argnames, self.dims, self.donate_argnums, self.donate_argnames, self.device)

@@ -116,3 +116,12 @@ def test_linearize_is_compiled_once():
         assert np.allclose(linear(direction).numpy(), direction * (np.cos(X) * X + np.sin(X)), rtol=1e-4, atol=1e-6)
     assert len(traced) == 2
     assert np.allclose(rlx.jit(lambda x: rlx.linearize(f, x)[1](x))(X).numpy(), X * (np.cos(X) * X + np.sin(X)), rtol=1e-4)
+
+
+def test_wrappers_of_wrappers_keep_their_own_functions():
+    square = rlx.jit(lambda x: x * x)
+    ruled = rlx.custom_jvp(lambda x: x * x)
+    ruled.defjvps(lambda dx, y, x: 7 * dx * x)
+    assert rlx.jit(rlx.grad(square))(3.0) == 6 and rlx.jit(rlx.grad(ruled))(3.0) == 21 and np.array_equal(rlx.jit(rlx.vmap(rlx.grad(square)))(X), 2 * X)
+    with pytest.raises(rlx.Error, match="there is no rule"):
+        rlx.custom_jvp(rlx.grad(ruled))(3.0)
