@@ -101,6 +101,12 @@ class Array(_core.ArrayBase):
         check_device(device)
         return self
 
+    def block_until_ready(self):
+        """The array itself, which is computed, unless it is traced."""
+        if not self._is_traced:
+            self._bytes()
+        return self
+
     def __array_namespace__(self, api_version=None):
         from . import numpy
 

@@ -175,6 +175,9 @@ def jacrev(function, argnums=0):
     return _jacobian(function, False, argnums)
 
 
+jacobian = jacrev
+
+
 def hessian(function, argnums=0):
     """The second derivative of a scalar function by the arguments at `argnums`."""
     return jacfwd(jacrev(function, argnums), argnums)

@@ -125,3 +125,33 @@ def test_wrappers_of_wrappers_keep_their_own_functions():
     assert rlx.jit(rlx.grad(square))(3.0) == 6 and rlx.jit(rlx.grad(ruled))(3.0) == 21 and np.array_equal(rlx.jit(rlx.vmap(rlx.grad(square)))(X), 2 * X)
     with pytest.raises(rlx.Error, match="there is no rule"):
         rlx.custom_jvp(rlx.grad(ruled))(3.0)
+
+
+def test_transposes_of_linear_functions():
+    a = np.random.default_rng(0).normal(size=(3, 2)).astype(np.float32)
+    f = lambda x, y: {"r": a @ x + 2 * y}
+    for zeros in ((np.zeros(2, np.float32), jnp.zeros(3)), (rlx.ShapeDtypeStruct((2,), "float32"), rlx.ShapeDtypeStruct((3,), "float32"))):
+        transpose = rlx.linear_transpose(f, *zeros)
+        for run in (transpose, rlx.jit(transpose)):
+            x, y = run({"r": X})
+            assert np.allclose(x, a.T @ X, atol=1e-6) and np.array_equal(y, 2 * X)
+    rows = rlx.vmap(lambda y: rlx.linear_transpose(lambda x: a @ x, zeros[0])(y)[0])(np.eye(3, dtype=np.float32))
+    assert np.array_equal(rows, a)
+
+
+def test_a_function_may_give_its_own_gradient():
+    one = rlx.custom_gradient(lambda x: (x * x, lambda g: 5 * g * x))
+    pair = rlx.custom_gradient(lambda x, y: ((x * y, x), lambda g: (g[0] * y, 7 * g[1])))
+    for run in (lambda f: f, rlx.jit):
+        assert np.array_equal(one(X), X * X) and np.allclose(run(rlx.vmap(rlx.grad(one)))(X), 5 * X)
+        assert np.array_equal(run(rlx.grad(lambda x, y: sum(pair(x, y)).sum(), argnums=(0, 1)))(X, 2 * X), [2 * X, [7] * 3])
+    assert np.allclose(rlx.jacobian(one)(X), np.diag(5 * X))
+
+
+def test_where_arrays_lie():
+    tree = rlx.device_put({"a": X, "b": [2]}, "cpu")
+    assert isinstance(tree["a"], rlx.Array) and int(tree["b"][0]) == 2 and isinstance(rlx.device_get(tree)["a"], np.ndarray)
+    assert rlx.block_until_ready(tree) is tree and np.array_equal(jnp.asarray(X).block_until_ready(), X)
+    assert np.array_equal(rlx.jit(lambda x: rlx.block_until_ready(x) * 2)(X), X * 2)
+    with pytest.raises(rlx.Error, match="no device 'gpu'"):
+        rlx.device_put(X, "gpu")
