@@ -1,8 +1,15 @@
 """Functions of scipy.linalg over rlx.Array, of the last two axes."""
 from .. import numpy as jnp
 from .._control import fori_loop
+from .._core import DType, Error
+from .._custom import custom_jvp
+from .._dtypes import is_complex
 from ..numpy._base import array_of, call, float_of
-from ..numpy.linalg import _of_one_type, det, eigh, inv, norm, pinv, qr, svd  # noqa: F401: SciPy has them, too
+from ..numpy.linalg import _of_one_type, det, inv, norm, pinv, svd  # noqa: F401: SciPy has them, too
+from ._matrices import (  # noqa: F401
+    circulant, companion, convolution_matrix, dft, fiedler, fiedler_companion, hadamard, hankel, helmert, hilbert, invhilbert, invpascal, leslie,
+    pascal, toeplitz,
+)  # fmt: skip
 
 
 def cholesky(a, lower=False):
@@ -113,9 +120,132 @@ def block_diag(*parts):
     return jnp.concatenate(rows)
 
 
-def toeplitz(c, r=None):
-    """The matrix whose diagonals are constant: its first column and row."""
-    c = array_of(c).reshape(-1)
-    r = jnp.conj(c) if r is None else array_of(r).reshape(-1)
-    values = jnp.concatenate([c[::-1], r[1:]])
-    return values[jnp.arange(c.shape[0])[::-1][:, None] + jnp.arange(r.shape[0])[None, :]]
+def expm_frechet(A, E, *, method=None, compute_expm=True):
+    """e^A, and its derivative in the direction E; without `compute_expm` the latter alone."""
+    from .._transforms import jvp
+
+    A, E = _of_one_type(A, E)
+    both = jvp(expm, (A,), (E,))
+    return both if compute_expm else both[1]
+
+
+def qr(a, mode="full"):
+    """Q and R: all columns of Q (full), as many as R has rows (economic), or R alone, in a tuple (r)."""
+    if mode not in ("full", "economic", "r"):
+        raise Error(f"qr: mode is {mode!r} (allowed: full, economic, r)")
+    if mode == "r":
+        return (jnp.linalg.qr(a, "complete").R,)
+    return tuple(jnp.linalg.qr(a, "complete" if mode == "full" else "reduced"))
+
+
+def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False):
+    """c Q, or with the mode left Q c, and R of a = Q R; with `conjugate` of the conjugate of Q."""
+    if mode not in ("left", "right") or pivoting:
+        raise Error(f"qr_multiply: mode is {mode!r}, pivoting {pivoting} (allowed: left or right, False)")
+    q, r = jnp.linalg.qr(a)
+    q = jnp.conj(q) if conjugate else q
+    return (q @ c if mode == "left" else array_of(c) @ q), r
+
+
+def eigh(a, b=None, lower=True, eigvals_only=False):
+    """Eigenvalues, ascending, and eigenvectors, in columns, of the mean of a and its adjoint, whatever `lower` says; those of a x = w b x with a
+    positive definite b."""
+    if b is None:
+        w, v = jnp.linalg.eigh(a)
+        return w if eigvals_only else (w, v)
+    a, b = _of_one_type(a, b)
+    factor = jnp.linalg.cholesky(b)
+    half = solve_triangular(factor, a, lower=True)
+    w, v = jnp.linalg.eigh(solve_triangular(factor, jnp.conj(half.mT), lower=True))
+    return w if eigvals_only else (w, solve_triangular(factor, v, trans="C", lower=True))
+
+
+def eigh_tridiagonal(d, e, *, eigvals_only=False, select="a", select_range=None, tol=None):
+    """Eigenvalues and eigenvectors of a Hermitian matrix with the diagonal d and e below it: all, those from number select_range[0] to [1] ("i"), or
+    those above and up to these bounds ("v", of arrays that are known)."""
+    d, e = _of_one_type(d, e)
+    if select not in ("a", "i", "v") or (select != "a") != (select_range is not None):
+        raise Error(f"eigh_tridiagonal: select is {select!r}, select_range {select_range} (allowed: a without, i or v with a range)")
+    n = d.shape[0]
+    matrix = jnp.diag(d) + (jnp.diag(e, -1) + jnp.diag(jnp.conj(e), 1) if n > 1 else 0.0)
+    w, v = jnp.linalg.eigh(matrix)
+    first, last = 0, n
+    if select == "i":
+        first, last = select_range[0], select_range[1] + 1
+    elif select == "v":
+        first, last = (int(jnp.sum(w <= bound)) for bound in select_range)
+    return w[first:last] if eigvals_only else (w[first:last], v[:, first:last])
+
+
+def solve_sylvester(A, B, C, *, method=None, tol=None):
+    """X with A X + X B = C, by one system of equations for all elements of X: for some dozens of rows and columns."""
+    A, B = _of_one_type(A, B)
+    A, C = _of_one_type(A, C)
+    B, C = _of_one_type(B, C)
+    A = A.astype(C.dtype)
+    m, n = C.shape[-2:]
+    if A.shape[-2:] != (m, m) or B.shape[-2:] != (n, n):
+        raise Error(f"solve_sylvester: {A._type_text()}, {B._type_text()} and {C._type_text()} (allowed: [m,m], [n,n] and [m,n])")
+    left = A[..., :, None, :, None] * jnp.eye(n, dtype=C.dtype)[:, None, :]
+    right = jnp.eye(m, dtype=C.dtype)[:, None, :, None] * B.mT[..., None, :, None, :]
+    system = (left + right).reshape(*jnp.broadcast_shapes(A.shape[:-2], B.shape[:-2]), m * n, m * n)
+    return jnp.linalg.solve(system, C.reshape(*C.shape[:-2], m * n, 1)).reshape(C.shape)
+
+
+def _adjoint(a):
+    return jnp.conj(a.mT)
+
+
+@custom_jvp
+def _polar(a):
+    u, s, vh = svd(a, full_matrices=False)
+    return u @ vh, _adjoint(vh) * s[..., None, :] @ vh
+
+
+@_polar.defjvp
+def _(primals, tangents):
+    """The tangent of u is skew within its columns; there it comes of a Sylvester equation, of which p is the matrix."""
+    (a,), (da,) = primals, tangents
+    u, p = _polar(a)
+    w, v = jnp.linalg.eigh(p)
+    inside = _adjoint(u) @ da
+    turned = _adjoint(v) @ (inside - _adjoint(inside)) @ v
+    skew = v @ (turned / (w[..., :, None] + w[..., None, :]).astype(a.dtype)) @ _adjoint(v)
+    outside = _adjoint(jnp.linalg.solve(p, _adjoint(da - u @ inside)))
+    return (u, p), (u @ skew + outside, inside - skew @ p)
+
+
+def polar(a, side="right", *, method=None, eps=None, max_iterations=None):
+    """u with orthonormal columns (or rows) and a positive semidefinite p, with u p = a, or on the left p u = a. Derivatives are those of full rank, if
+    p is no larger than it."""
+    if side not in ("right", "left"):
+        raise Error(f"polar: side is {side!r} (allowed: right, left)")
+    a = float_of(a)
+    a = a if side == "right" else _adjoint(a)
+    u, p = _polar(a) if a.shape[-2] >= a.shape[-1] else _polar.function(a)
+    return (u, p) if side == "right" else (_adjoint(u), p)
+
+
+_ROOT_STEPS, _CLOSE = 24, 1e-2
+
+
+def sqrtm(A, blocksize=1):
+    """The principal square root of square matrices, real of real ones, by Denman and Beavers' products (Higham 2008, 6.29) in f64. It is NaN where an
+    eigenvalue is 0 or a negative number: there Schur's form would be needed, which is not here."""
+    a = float_of(A)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise Error(f"sqrtm: {a._type_text()} (allowed: square matrices)")
+    wide = a.astype(DType.c128 if is_complex(a.dtype) else DType.f64)
+    n, one = a.shape[-1], jnp.eye(a.shape[-1], dtype=wide.dtype)
+    error = lambda m: jnp.max(abs(m - one), axis=(-2, -1), keepdims=True)  # noqa: E731
+
+    def step(_, state):
+        m, x = state
+        size = jnp.exp(-jnp.linalg.slogdet(m).logabsdet / (2 * n))[..., None, None]
+        scale = call("stop_gradient", jnp.where(error(m) > _CLOSE, size, 1.0)).astype(m.dtype)
+        m = m * (scale * scale)
+        inverse = jnp.linalg.inv(m)
+        return 0.5 * (one + 0.5 * (m + inverse)), 0.5 * scale * (x @ (one + inverse))
+
+    m, x = fori_loop(0, _ROOT_STEPS, step, (wide, wide))
+    return jnp.where(error(m) < 1e-6, x, jnp.nan).astype(a.dtype)
