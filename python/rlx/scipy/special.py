@@ -8,7 +8,7 @@ from .._core import DType
 from ..numpy._base import call, float_of, public
 from ..numpy.elementwise import digamma, erf, erfc, exp, expm1, log, log1p, sqrt, where
 from ..numpy.reductions import logsumexp
-from . import _exponential_integrals
+from . import _exponential_integrals, _integrals, _series
 
 psi = digamma
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -454,6 +454,59 @@ def exp1(x):
 def expi(x):
     """The integral of e^t / t from -infinity to x, its principal value."""
     return _in_f64(_exponential_integrals.expi, x)
+
+
+def spence(z):
+    """The integral of log(t) / (1 - t) from 1 to z; NaN below 0."""
+    return _in_f64(_integrals.spence, z)
+
+
+def _pair_in_f64(function, x):
+    x = float_of(x)
+    return tuple(each.astype(x.dtype) for each in function(x.astype(DType.f64)))
+
+
+def sici(x):
+    """The integral of sin(t) / t from 0 to x, and that of cos(t) / t from infinity to x, which is NaN below 0."""
+    return _pair_in_f64(_integrals.sici, x)
+
+
+def fresnel(x):
+    """The integrals of sin(pi t^2 / 2) and of cos(pi t^2 / 2) from 0 to x."""
+    return _pair_in_f64(_integrals.fresnel, x)
+
+
+def dawsn(x):
+    """e^(-x^2) times the integral of e^(t^2) from 0 to x."""
+    return _in_f64(_integrals.dawsn, x)
+
+
+def wofz(z):
+    """e^(-z^2) erfc(-i z) of complex numbers."""
+    z = float_of(z)
+    narrow = z.dtype in (DType.f64, DType.c128)
+    return _integrals.wofz(z.astype(DType.c128)).astype(DType.c128 if narrow else DType.c64)
+
+
+def owens_t(h, a):
+    """The integral of e^(-h^2 (1 + x^2) / 2) / (1 + x^2) from 0 to a, divided by 2 pi."""
+    return _in_f64(_integrals.owens_t, h, a)
+
+
+def hyp1f1(a, b, x):
+    """The sum over k of (a)_k / (b)_k x^k / k!, of |x| up to 300; else NaN. Where x < 0 and a > b digits cancel, the more the larger these are."""
+    return _in_f64(_series.hyp1f1, a, b, x)
+
+
+def hyp2f1(a, b, c, x):
+    """The sum over k of (a)_k (b)_k / (c)_k x^k / k! and its continuation, of -49 <= x <= 0.98, x = 1, and all x where a or b ends it; else NaN."""
+    return _in_f64(_series.hyp2f1, a, b, c, x)
+
+
+def bessel_jn(z, *, v, n_iter=50):
+    """The Bessel functions of the first kind of the orders 0 .. v, along a new axis 0; |z| up to some 20 below `n_iter`, where the recurrence starts."""
+    z = float_of(z)
+    return _series.bessel_jn(z.astype(DType.f64), v, n_iter).astype(z.dtype)
 
 
 def erfcx(x):
