@@ -1,0 +1,2 @@
+"""Names of scipy.cluster."""
+from . import vq as vq
