@@ -1,0 +1,2 @@
+"""Names of scipy.spatial."""
+from . import transform as transform
