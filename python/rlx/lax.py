@@ -33,6 +33,11 @@ _SAME = {"logistic": "sigmoid", "erf_inv": "erf_inv", "bitcast_convert_type": "b
 def __getattr__(name):
     from . import ops
 
+    if name == "linalg":  # which is imported when it is used
+        from . import _lax_linalg
+
+        return _lax_linalg
+
     return getattr(ops, _SAME.get(name, name))
 
 
@@ -337,6 +342,35 @@ cumsum, cumprod, cummax, cummin = [_cumulative(name) for name in ("cumsum", "cum
 def cumlogsumexp(x, axis=0, reverse=False):
     """log of the sum of e to the power of the elements up to each one."""
     return associative_scan(jnp.logaddexp, x, axis, reverse)
+
+
+def polygamma(m, x):
+    """The m-th derivative of digamma."""
+    from .scipy import special
+
+    return special.polygamma(m, x)
+
+
+def mulhi(x, y):
+    """The upper half of the bits of products of integers of one type."""
+    x, y = array_of(x), array_of(y)
+    name = x.dtype.name
+    if x.dtype != y.dtype or name[0] not in "iu" or name in ("i4", "u4"):
+        raise Error(f"mulhi: {x._type_text()} and {y._type_text()} (allowed: integers of 8 to 64 bits, both of one type)")
+    if name[1:] != "64":
+        wide = name[0] + "64"
+        return call("shr", x.astype(wide) * y.astype(wide), asarray(int(name[1:]), wide)).astype(x.dtype)
+    low, half = asarray(0xFFFFFFFF, "uint64"), asarray(32, "uint64")
+    p, q = call("bitcast", x, "u64"), call("bitcast", y, "u64")
+    parts = lambda each: (bitwise_and(each, low), call("shr_logical", each, half))
+    (a, b), (c, d) = parts(p), parts(q)
+    middle = a * d + call("shr_logical", a * c, half)
+    cross = bitwise_and(middle, low) + b * c
+    high = b * d + call("shr_logical", middle, half) + call("shr_logical", cross, half)
+    if name == "i64":
+        zero = asarray(0, "uint64")
+        high = high - where(x < 0, q, zero) - where(y < 0, p, zero)
+    return call("bitcast", high, name)
 
 
 def optimization_barrier(x):

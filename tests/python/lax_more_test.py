@@ -80,3 +80,49 @@ def test_small_helpers():
         lax.platform_dependent(3, cuda=lambda x: x)
     kernel = initializers.delta_orthogonal()(rlx.random.key(0), (3, 3, 4, 5)).numpy()
     assert np.allclose(kernel[1, 1] @ kernel[1, 1].T, np.eye(4), atol=1e-6) and np.count_nonzero(kernel) == 20
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_upper_halves_of_products(name):
+    ends = np.iinfo(name)
+    x = np.concatenate([RNG.integers(ends.min, ends.max, 50, name, endpoint=True), np.array([ends.min, ends.max, 0, 1], name)])
+    y = x[::-1].copy()
+    expected = np.array([int(a) * int(b) >> ends.bits for a, b in zip(x, y)], name)
+    for run in (lax.mulhi, rlx.jit(lax.mulhi), rlx.vmap(lax.mulhi)):
+        assert np.array_equal(run(x, y), expected)
+    with pytest.raises(rlx.Error, match="both of one type"):
+        lax.mulhi(x, x.astype(np.float32))
+
+
+def test_factors_by_the_names_of_lax():
+    a, b = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 3))
+    whole = a @ a.T + np.eye(4)
+    r = np.linalg.cholesky(whole).T
+    assert np.allclose(lax.linalg.cholesky(whole), r.T) and np.allclose(rlx.jit(lax.linalg.cholesky_update)(r, b[:, 0]), np.linalg.cholesky(whole + np.outer(b[:, 0], b[:, 0])).T)
+    v, w = lax.linalg.eigh(whole)
+    assert np.allclose(w, np.linalg.eigvalsh(whole)) and np.allclose(whole @ v, v * w) and lax.linalg.eigh(whole, subset_by_index=(1, 3))[0].shape == (4, 2)
+    assert np.allclose(lax.linalg.eigh(a, lower=False, symmetrize_input=False)[1], np.linalg.eigvalsh(a, "U"))
+    factors, pivots, rows = lax.linalg.lu(a)
+    assert np.allclose((np.tril(factors, -1) + np.eye(4)) @ np.triu(factors), a[rows.numpy()]) and np.array_equal(lax.linalg.lu_pivots_to_permutation(pivots, 4), rows)
+    for full in (True, False):
+        q, r = lax.linalg.qr(b, full_matrices=full)
+        u, s, vh = lax.linalg.svd(b, full_matrices=full)
+        assert q.shape == u.shape == (4, 4 if full else 3) and np.allclose(q @ r, b) and np.allclose(u[:, :3] * s @ vh, b)
+    assert np.allclose(lax.linalg.svd(b, compute_uv=False, subset_by_index=(0, 2)), np.linalg.svd(b)[1][:2]) and lax.linalg.svd(b, subset_by_index=(0, 2))[0].shape == (4, 2)
+    assert np.allclose(lax.linalg.symmetric_product(b, a, alpha=2.0, beta=0.5), 2 * b @ b.T + a / 2)
+    for lower, transposed, unit in itertools.product((False, True), repeat=3):
+        t = np.tril(whole) if lower else np.triu(whole)
+        t = t - np.diag(np.diag(t)) + np.eye(4) if unit else t
+        t = t.T if transposed else t
+        options = {"lower": lower, "transpose_a": transposed, "unit_diagonal": unit}
+        assert np.allclose(t @ lax.linalg.triangular_solve(whole, b, left_side=True, **options), b) and np.allclose(lax.linalg.triangular_solve(whole, b.T, **options) @ t, b.T)
+        assert np.allclose(t @ rlx.vmap(lambda each: lax.linalg.triangular_solve(whole, each, left_side=True, **options), 1, 1)(b), b)
+    assert np.allclose(lax.polygamma(1.0, np.float64([1.0])), np.pi**2 / 6)
+
+
+def test_names_of_dtypes():
+    from rlx import dtypes
+
+    assert dtypes.canonicalize_dtype("float64") == rlx.float64 and dtypes.bfloat16 is rlx.bfloat16 and dtypes.result_type(rlx.float32, rlx.float64) == rlx.float64
+    assert [dtypes.itemsize_bits(each) for each in ("int4", "bool", "float8_e4m3fn", "bfloat16", "complex128")] == [4, 8, 8, 16, 128]
+    assert [dtypes.scalar_type_of(each) for each in (True, 1, rlx.numpy.zeros(2), np.complex64(1))] == [bool, int, float, complex]
