@@ -78,3 +78,30 @@ def test_ranks_modes_and_deviations_of_means():
     for call in (lambda: stats.rankdata(v, "best"), lambda: stats.mode(v, nan_policy="omit"), lambda: stats.sem(a, nan_policy="raise")):
         with pytest.raises(rlx.Error, match="allowed: "):
             call()
+
+
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("method", [None, "silverman", 0.4, lambda kde: 0.7])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_densities_of_points(d, method, weighted):
+    rng = np.random.default_rng(11)
+    data, other, points = rng.normal(size=(d, 30)), rng.normal(size=(d, 20)), rng.normal(size=(d, 7)) * 2
+    weights = rng.uniform(0.1, 1, 30) if weighted else None
+    mine, theirs = stats.gaussian_kde(data, method, weights), scipy.stats.gaussian_kde(data, method, weights)
+    for run in (lambda f: f, rlx.jit):
+        assert np.allclose(run(lambda kde, x: kde(x))(mine, points), theirs(points)) and np.allclose(run(lambda kde, x: kde.logpdf(x))(mine, points), theirs.logpdf(points))
+    assert np.allclose(mine.covariance, theirs.covariance) and np.allclose(mine.inv_cov, theirs.inv_cov) and (mine.d, mine.n) == (d, 30) and np.allclose(mine.neff, theirs.neff)
+    cov = np.eye(d) * 0.5
+    assert np.allclose(mine.integrate_gaussian(points[:, 0], cov), theirs.integrate_gaussian(points[:, 0], cov))
+    assert np.allclose(mine.integrate_kde(stats.gaussian_kde(other)), theirs.integrate_kde(scipy.stats.gaussian_kde(other)))
+    drawn = mine.resample(rlx.random.key(0), (4000,)).numpy()
+    assert drawn.shape == (d, 4000) and np.allclose(drawn.mean(1), np.average(data, axis=1, weights=weights), atol=0.1)
+    if d == 1:
+        assert np.allclose(mine.integrate_box_1d(-0.3, 1.2), theirs.integrate_box_1d(-0.3, 1.2))
+    step = np.zeros_like(points)
+    step[0, 2] = 1e-6
+    slope = rlx.jit(rlx.grad(lambda x: mine.logpdf(x).sum()))(points)
+    assert np.isclose(slope[0, 2].item(), (theirs.logpdf(points + step) - theirs.logpdf(points - step)).sum() / 2e-6, rtol=1e-5)
+    assert np.allclose(rlx.vmap(lambda x: mine(x[:, None])[0], in_axes=1)(points), theirs(points))
+    with pytest.raises(rlx.Error, match=f"allowed: {d} rows"):
+        mine(np.zeros((d + 1, 4)))

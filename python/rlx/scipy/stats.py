@@ -3,6 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
+from .. import _trees
 from .. import numpy as jnp
 from .._core import Error
 from ..numpy._base import call, float_of
@@ -331,3 +332,110 @@ def mode(a, axis=0, nan_policy="propagate", keepdims=False):
     if keepdims:
         found = [each.reshape([1] * ndim) if axis is None else jnp.expand_dims(each, axis) for each in found]
     return ModeResult(*found)
+
+
+class gaussian_kde:
+    """A density by normal distributions about the columns of `dataset` (or its numbers), with `weights`. `bw_method`, by which their covariance is
+    narrower than that of the data: scott, silverman, a number, or a function of this. A container of arrays."""
+
+    def __init__(self, dataset, bw_method=None, weights=None):
+        self.dataset = jnp.atleast_2d(float_of(dataset))
+        d, n = self.dataset.shape
+        if n < 2:
+            raise Error(f"gaussian_kde: {self.dataset._type_text()} (allowed: two points and more)")
+        weights = jnp.full(n, 1.0, self.dataset.dtype) if weights is None else float_of(weights).astype(self.dataset.dtype)
+        if weights.shape != (n,):
+            raise Error(f"gaussian_kde: weights of {weights._type_text()} for {n} points (allowed: as many)")
+        self.weights = weights / jnp.sum(weights)
+        self.neff = 1.0 / jnp.sum(self.weights**2)
+        factor = self._factor("scott" if bw_method is None else bw_method)
+        centred = self.dataset - (self.dataset @ self.weights)[:, None]
+        self.covariance = (centred * self.weights) @ centred.T / (1.0 - 1.0 / self.neff) * factor**2
+        self.inv_cov = jnp.linalg.inv(self.covariance)
+
+    def _factor(self, method):
+        if callable(method):
+            return method(self)
+        if method not in ("scott", "silverman") and isinstance(method, str):
+            raise Error(f"gaussian_kde: bw_method is {method!r} (allowed: scott, silverman, a number, a function)")
+        bases = {"scott": self.neff, "silverman": self.neff * (self.d + 2) / 4.0}
+        return bases[method] ** (-1.0 / (self.d + 4)) if isinstance(method, str) else method
+
+    @property
+    def d(self):
+        """The number of dimensions."""
+        return self.dataset.shape[0]
+
+    @property
+    def n(self):
+        """The number of points."""
+        return self.dataset.shape[1]
+
+    def _columns(self, points):
+        points = jnp.atleast_2d(float_of(points))
+        points = points.T if points.shape[0] == 1 and points.shape[1] == self.d and self.d != 1 else points
+        if points.shape[0] != self.d:
+            raise Error(f"gaussian_kde: points of {points._type_text()} (allowed: {self.d} rows)")
+        return points
+
+    def logpdf(self, x):
+        """The logarithm of the density at columns of x."""
+        return _log_mixture(self._columns(x), self.dataset, self.weights, self.covariance)
+
+    def pdf(self, x):
+        """The density."""
+        return exp(self.logpdf(x))
+
+    evaluate = __call__ = pdf
+
+    def integrate_gaussian(self, mean, cov):
+        """The integral of the density times that of a normal distribution."""
+        mean, cov = jnp.atleast_1d(float_of(mean)), jnp.atleast_2d(float_of(cov))
+        if mean.shape != (self.d,) or cov.shape != (self.d, self.d):
+            raise Error(f"gaussian_kde: {mean._type_text()} and {cov._type_text()} (allowed: {self.d} elements, and as many rows and columns)")
+        return exp(_log_mixture(mean[:, None], self.dataset, self.weights, self.covariance + cov))[0]
+
+    def integrate_box_1d(self, low, high):
+        """The share between two numbers, of one dimension."""
+        if self.d != 1:
+            raise Error(f"integrate_box_1d: there are {self.d} dimensions (allowed: 1)")
+        size = jnp.sqrt(self.covariance[0, 0])
+        below = lambda x: special.ndtr((x - self.dataset[0]) / size)  # noqa: E731
+        return jnp.sum(self.weights * (below(high) - below(low)))
+
+    def integrate_kde(self, other):
+        """The integral of the product of two densities."""
+        if other.d != self.d:
+            raise Error(f"integrate_kde: there are {self.d} and {other.d} dimensions (allowed: as many)")
+        return exp(_log_mixture(other.dataset, self.dataset, self.weights, self.covariance + other.covariance)) @ other.weights
+
+    def resample(self, key, shape=()):
+        """Points drawn by a key: an array of the shape (d, *shape)."""
+        from .. import random
+
+        which, apart = random.split(key)
+        centres = random.choice(which, self.n, shape, p=self.weights)
+        factor = jnp.linalg.cholesky(self.covariance)
+        noise = random.normal(apart, (self.d, *shape), self.dataset.dtype)
+        return jnp.take(self.dataset, centres, axis=1) + jnp.tensordot(factor, noise, 1)
+
+    def _parts(self):
+        return (self.dataset, self.weights, self.neff, self.covariance, self.inv_cov), None
+
+    @classmethod
+    def _made(cls, _, parts):
+        made = cls.__new__(cls)
+        made.dataset, made.weights, made.neff, made.covariance, made.inv_cov = parts
+        return made
+
+
+def _log_mixture(points, centres, weights, covariance):
+    """The logarithm of the density of normal distributions about columns, at columns."""
+    factor = jnp.linalg.cholesky(covariance)
+    at, about = (solve_triangular(factor, each, lower=True) for each in (points, centres))
+    squares = jnp.sum((at[:, :, None] - about[:, None, :]) ** 2, axis=0)
+    size = jnp.sum(log(jnp.diagonal(factor))) + 0.5 * centres.shape[0] * math.log(2 * math.pi)
+    return special.logsumexp(log(weights) - 0.5 * squares, axis=-1) - size
+
+
+_trees.register(gaussian_kde, gaussian_kde._parts, gaussian_kde._made)
