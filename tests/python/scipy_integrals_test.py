@@ -7,6 +7,7 @@ import rlx
 import rlx.numpy as jnp
 from rlx.scipy import special
 
+RNG = np.random.default_rng(8)
 WIDE = np.concatenate([10.0 ** np.linspace(-10, 2.5, 200), [1, 1.5, 2, 4, 0.5]])
 BOTH = np.concatenate([WIDE, -WIDE, [0]])
 H, SLOPE = np.meshgrid(np.linspace(-9, 9, 19), np.concatenate([np.linspace(-5, 5, 20), [0, 1, -1, 0.999, 1.001, 100, 1e5]]))
@@ -77,3 +78,19 @@ def test_outside_of_their_ranges():
     assert special.hyp2f1(0.5, 1.0, 1.2, 1.0) == np.inf and jnp.isnan(special.sici(-1.0)[1])
     at_the_end = [each.tolist() for each in (special.sici(np.float64([np.inf, -np.inf]))[0], special.dawsn(np.float64([np.inf])), special.fresnel(np.float64([np.inf, -np.inf]))[0])]
     assert np.allclose(at_the_end[0], [np.pi / 2, -np.pi / 2]) and at_the_end[1] == [0] and np.allclose(at_the_end[2], [0.5, -0.5])
+
+
+def test_spherical_harmonics():
+    n, m = np.array([(n, m) for n in range(7) for m in range(-n - 1, n + 2)], np.int32).T
+    theta, phi = RNG.uniform(0, np.pi, len(n)), RNG.uniform(-3, 3, len(n))
+    expected = scipy.special.sph_harm_y(n, m, theta, phi)
+    run = lambda n, m, theta, phi: special.sph_harm_y(n, m, theta, phi, n_max=6)
+    for function in (special.sph_harm_y, rlx.jit(run), rlx.vmap(run)):
+        assert np.allclose(function(n, m, theta, phi), expected, rtol=1e-12, atol=1e-14)
+    assert special.sph_harm_y(2, 1, np.float32(0.3), 0.2).dtype == rlx.complex64
+    assert np.allclose(special.sph_harm_y(40, 30, theta, phi), scipy.special.sph_harm_y(40, 30, theta, phi), rtol=1e-10, atol=1e-14)
+    by_theta = rlx.jvp(lambda t: run(n, m, t, phi), (theta,), (np.ones_like(theta),))[1]
+    steps = [scipy.special.sph_harm_y(n, m, theta + h, phi) for h in (1e-6, -1e-6)]
+    assert np.allclose(by_theta, (steps[0] - steps[1]) / 2e-6, atol=1e-8)
+    with pytest.raises(rlx.Error, match="diff_n is 1"):
+        special.sph_harm_y(2, 1, 0.3, 0.2, diff_n=1)

@@ -4,7 +4,8 @@ import math
 from .. import numpy as jnp
 from .._control import fori_loop
 from .._custom import custom_jvp
-from ..numpy.elementwise import exp, log1p, where
+from ..numpy._base import call
+from ..numpy.elementwise import cos, exp, log1p, sin, sqrt, where
 
 _TERMS_1F1, _TERMS_2F1 = 700, 2000
 _END_1F1, _END_2F1 = 300.0, 0.98
@@ -87,3 +88,20 @@ def _(v, start, primals, tangents):
 
 def bessel_jn(z, v, n_iter):
     return _ruled(z, v, max(v, n_iter) + 10)
+
+
+def sph_harm_y(n, m, theta, phi, most):
+    """By the recurrences of normalised Legendre functions, which do not overflow: along the diagonal up to |m|, then up to n <= most."""
+    order, x, s = abs(m), cos(theta), sin(theta)
+    here = jnp.broadcast_to(jnp.full_like(x, math.sqrt(0.25 / math.pi)), jnp.broadcast_shapes(n.shape, m.shape, theta.shape))
+    for k in range(1, most + 1):
+        here = where(k <= order, here * (-math.sqrt((2 * k + 1) / (2 * k)) * s), here)
+    before = jnp.zeros_like(here)
+    for k in range(1, most + 1):
+        active = (k > order) & (k <= n)
+        scale = sqrt((4.0 * k * k - 1.0) / where(active, k * k - order * order, 1.0))
+        back = sqrt(jnp.maximum((k - 1) ** 2 - order * order, 0.0) / abs(4.0 * (k - 1) ** 2 - 1.0))
+        here, before = where(active, scale * (x * here - back * before), here), where(active, here, before)
+    odd = jnp.equal(jnp.remainder(order, 2.0), 1.0)
+    value = where(order > n, 0.0, where((m < 0) & odd, -here, here))
+    return call("complex", value * cos(m * phi), value * sin(m * phi))

@@ -4,8 +4,8 @@ import math
 
 from .. import numpy as jnp
 from .._custom import custom_jvp
-from .._core import DType
-from ..numpy._base import call, float_of, public
+from .._core import DType, Error
+from ..numpy._base import call, float_of, integers_of, public
 from ..numpy.elementwise import digamma, erf, erfc, exp, expm1, log, log1p, sqrt, where
 from ..numpy.reductions import logsumexp
 from . import _exponential_integrals, _integrals, _series
@@ -507,6 +507,18 @@ def bessel_jn(z, *, v, n_iter=50):
     """The Bessel functions of the first kind of the orders 0 .. v, along a new axis 0; |z| up to some 20 below `n_iter`, where the recurrence starts."""
     z = float_of(z)
     return _series.bessel_jn(z.astype(DType.f64), v, n_iter).astype(z.dtype)
+
+
+def sph_harm_y(n, m, theta, phi, diff_n=None, n_max=None):
+    """Spherical harmonics of the degree n and the order m at the angle theta from the pole and phi around it. `n_max` is the largest n, which must be
+    given where n is not known."""
+    if diff_n:
+        raise Error(f"sph_harm_y: diff_n is {diff_n} (allowed: None; grad gives derivatives)")
+    n, m = (integers_of("sph_harm_y", each) for each in (n, m))
+    most = int(jnp.max(n)) if n_max is None else n_max
+    theta, phi = _floats(theta, phi)
+    y = _series.sph_harm_y(*(each.astype(DType.f64) for each in (n, m, theta, phi)), most)
+    return y if theta.dtype == DType.f64 else y.astype(DType.c64)
 
 
 def erfcx(x):
