@@ -48,6 +48,9 @@ def outside_of_traces():
         active.traces = stack
 
 
+ensure_compile_time_eval = outside_of_traces
+
+
 def compile_for(name, arrays, function, sizes=None, donated=()):
     """Traces `function`, of a list of arrays, for arrays like these. `sizes` gives symbolic sizes for an array by its place; the memory of
     those at the places `donated` becomes that of results."""

@@ -155,3 +155,15 @@ def test_where_arrays_lie():
     assert np.array_equal(rlx.jit(lambda x: rlx.block_until_ready(x) * 2)(X), X * 2)
     with pytest.raises(rlx.Error, match="no device 'gpu'"):
         rlx.device_put(X, "gpu")
+
+
+def test_known_numbers_may_be_computed_while_a_function_is_traced():
+    known = jnp.asarray(X)
+
+    @rlx.jit
+    def f(x):
+        with rlx.ensure_compile_time_eval():
+            total = float(jnp.sum(known * 2))
+        return x * total
+
+    assert np.array_equal(f(X), X * 3)
