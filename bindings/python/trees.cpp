@@ -96,8 +96,10 @@ bool Tree::add_registered(Node& node, nb::handle value, const Leaves& leaves) {
     node.kind = Kind::registered, node.rest = parts[1], node.children = children.size();
     add_children(children, leaves);
   } else if (is_named_tuple(value)) {
-    node.kind = Kind::named_tuple, node.children = nb::len(value);
-    add_children(value, leaves);
+    // Its class may say another length.
+    const auto items = nb::steal<nb::tuple>(PyTuple_GetSlice(value.ptr(), 0, PyTuple_GET_SIZE(value.ptr())));
+    node.kind = Kind::named_tuple, node.children = items.size();
+    add_children(items, leaves);
   } else {
     return false;
   }

@@ -27,6 +27,18 @@ def test_other_trees_may_go_on_below_the_leaves():
         tree.map(lambda x, y: x, [1, None], [1, 2])
 
 
+def test_a_named_tuple_may_have_a_length_of_its_own():
+    class Longer(P):
+        def __len__(self):
+            return 19
+
+        def __iter__(self):
+            return iter(())
+
+    assert tree.leaves(Longer(1, (2, 3))) == [1, 2, 3]
+    assert tuple.__eq__(tree.map(lambda x: 2 * x, Longer(1, 2)), (2, 4))
+
+
 def test_leaves_become_one():
     assert tree.reduce(lambda a, b: a + b, {"a": 1, "b": [2, 3]}) == 6 and tree.reduce(lambda a, b: a + b, [], 5) == 5
     assert tree.all({"a": True, "b": [1]}) is True and tree.all({"a": True, "b": [0]}) is False and tree.all(()) is True
