@@ -42,10 +42,15 @@ def _converted(value, dtype, copy):
 
 
 def _usual_dtype(value):
-    """Of a number of Python; integers that i32 has no room for have more."""
-    if type(value) is not int or -(2**31) <= value < 2**31:
-        return OF_PYTHON[type(value)]
-    return DType.i64 if value < 2**63 else DType.u64
+    """Of a number of Python."""
+    return usual_integer(value) if type(value) is int else OF_PYTHON[type(value)]
+
+
+def usual_integer(*values):
+    """The type that has room for integers of Python."""
+    if all(-(2**31) <= value < 2**31 for value in values):
+        return DType.i32
+    return DType.i64 if max(values) < 2**63 else DType.u64
 
 
 def _number(value, dtype):
@@ -65,7 +70,7 @@ def _from_list(value, dtype):
         return _call("stack", [_converted(item, dtype, False) for item in value])
     array = numpy.asarray(value)
     if dtype is None and array.dtype.name in ("float64", "int64"):  # numbers of Python: as for a single one
-        array = array.astype(numpy_dtype(OF_PYTHON[float if array.dtype.kind == "f" else int]))
+        array = array.astype(numpy_dtype(OF_PYTHON[float] if array.dtype.kind == "f" else usual_integer(array.min(initial=0), array.max(initial=0))))
     return from_numpy(array, False)
 
 

@@ -248,6 +248,18 @@ def test_dlpack_copies_where_it_is_asked_to():
     assert copied.flags.writeable and not shared.flags.writeable
 
 
+@pytest.mark.parametrize("number", [2**31 - 1, 2**31, 3_000_000_000, 2**40, -(2**31), -(2**31) - 1, 2**63 - 1])
+def test_lists_and_ranges_have_room_for_their_integers(number):
+    for made in (rlx.array([number]), rlx.array([[0], [number]])[1], rlx.numpy.arange(number - 1, number + 1)[1:], rlx.numpy.full(1, number)):
+        assert made.tolist() == [number]
+    assert rlx.array([number]).dtype == rlx.array(number).dtype and rlx.array([]).dtype == rlx.float32
+
+
+@pytest.mark.parametrize("ends", [(np.float64(2.5),), (np.float32(0.5), 3), (0, 2, np.float32(0.5)), (np.int64(1), 4)])
+def test_ranges_of_numpys_numbers(ends):
+    assert rlx.numpy.arange(*ends).tolist() == np.arange(*ends).tolist()
+
+
 @pytest.mark.parametrize("number", [2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
 def test_integers_beyond_what_a_double_holds(number):
     zeros = np.zeros(3, np.int64)

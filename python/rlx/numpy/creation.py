@@ -3,7 +3,7 @@ import builtins
 import math
 
 from .._array import Array, check_device
-from .._conversions import asarray
+from .._conversions import asarray, usual_integer
 from .._core import Dim, DType, Error
 from .._dtypes import as_dtype
 from ._base import array_of, call, dtype_of, near, public, sizes_of
@@ -15,7 +15,8 @@ _WHOLE = {DType[name] for name in ("bool", "i8", "i16", "i32", "i64", "u8", "u16
 def full(shape, fill_value, dtype=None, device=None):
     """An array of that shape whose elements are all `fill_value`."""
     check_device(device)
-    wanted = as_dtype(dtype) if dtype is not None else dtype_of(fill_value)
+    usual = usual_integer if type(fill_value) is int else dtype_of
+    wanted = as_dtype(dtype) if dtype is not None else usual(fill_value)
     if isinstance(fill_value, Array):
         return call("broadcast_to", fill_value.astype(wanted), sizes_of(shape))
     return call("broadcast_to", asarray(fill_value, wanted), sizes_of(shape))
@@ -55,10 +56,12 @@ def arange(start, stop=None, step=1, dtype=None, device=None):
     """start, start + step, ... below stop. A size that is a Dim gives 0, 1, 2, ...."""
     check_device(device)
     start, stop = (0, start) if stop is None else (start, stop)
+    start, stop, step = [x.item() if hasattr(x, "item") else x for x in (start, stop, step)]
     kinds = {type(x) for x in (start, stop, step)}
-    wanted = as_dtype(dtype) if dtype is not None else (DType.f32 if float in kinds else DType.i32)
+    wanted = None if dtype is None else as_dtype(dtype)
     if Dim in kinds:
-        return call("iota", near(), [stop - start], wanted) + (start if start != 0 else 0)
+        return call("iota", near(), [stop - start], wanted or DType.i32) + (start if start != 0 else 0)
+    wanted = wanted or (DType.f32 if float in kinds else usual_integer(start, stop))
     count = builtins.max(0, math.ceil((stop - start) / step))
     if float not in kinds:
         return (call("iota", near(), [count], DType.i64) * step + start).astype(wanted)
