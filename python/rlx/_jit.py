@@ -29,7 +29,8 @@ class Jit(Pickled):
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
-        numbers = [[i - 1 if i > 0 else i for i in each] for each in (self.static_argnums, self.donate_argnums)]
+        # The object, argument 0, is bound; numbers from the end stay.
+        numbers = [[i - (i > 0) for i in each if i != 0] for each in (self.static_argnums, self.donate_argnums)]
         function = functools.partial(self.function, instance)
         return _Method(function, numbers[0], self.static_argnames, self.dims, numbers[1], self.donate_argnames, self.device)
 

@@ -1,6 +1,7 @@
 """jit, derivatives, batches and control flow of Python functions: against NumPy, finite differences and loops."""
 import collections
 import dataclasses
+import functools
 import threading
 
 import numpy as np
@@ -58,6 +59,18 @@ def test_jit_calls_the_function_once_for_each_signature():
     for shape in ((2,), (3,), (2,)):
         double(np.zeros(shape, np.float32))
     assert calls == [(2,), (3,)]
+
+
+def test_the_object_of_a_method_may_be_static():
+    class Power:
+        by = 3
+
+        @functools.partial(rlx.jit, static_argnums=(0, 2), donate_argnums=0)
+        def of(self, x, kind):
+            return getattr(jnp, kind)(x**self.by)
+
+    x = rlx.array([1.0, 2.0])
+    assert Power().of(x, "sum") == 9 and Power().of(x, "max") == 8
 
 
 def test_static_arguments_are_handed_over_as_they_are():
