@@ -46,6 +46,13 @@ class _Opened:
         return f"rlx.{type(self).__name__}({self.path!r})"
 
 
+def _texts_of(texts):
+    """A list of texts. One by itself is refused: as a list it would be its letters."""
+    if isinstance(texts, str):
+        raise TypeError(f"texts: one str, {texts[:20]!r} (allowed: a list of them)")
+    return list(texts)
+
+
 class SentenceEncoder(_Opened):
     """An encoder that embeds texts: a folder of Hugging Face or a GGUF file. Any number of threads may use it."""
 
@@ -62,7 +69,7 @@ class SentenceEncoder(_Opened):
     def embed(self, texts, progress=False):
         """One row for each text, in order: f32 (texts, width). `progress`: True for a bar by tqdm, or a function of (done, total)."""
         with _progress.shown(progress, "embed") as report:
-            return self._core.embed(list(texts), report)
+            return self._core.embed(_texts_of(texts), report)
 
 
 class Reranker(_Opened):
@@ -76,7 +83,7 @@ class Reranker(_Opened):
     def score(self, query, texts, progress=False):
         """The score of each text, in order."""
         with _progress.shown(progress, "score") as report:
-            return self._core.score(query, list(texts), report)
+            return self._core.score(query, _texts_of(texts), report)
 
     def rank(self, query, texts, progress=False):
         """Pairs of place and score, the best first; equal ones in order."""
@@ -204,6 +211,8 @@ class Model(_Opened):
     def generate(self, prompt, **options):
         """An iterator of the answer's pieces of text, for `async for` too. Options: max_tokens, stop, temperature, top_k, top_p, min_p,
         repetition_penalty, seed, grammar (GBNF), schema (JSON)."""
+        if not isinstance(prompt, str):
+            raise TypeError(f"the prompt is a {type(prompt).__name__} (allowed: a str; `logits` takes ids)")
         return Generation(self._language._generate(prompt, _options_of(options)), self._turn)
 
     def chat(self, messages, tools=None, **options):
@@ -218,10 +227,11 @@ class Model(_Opened):
     @_in_turn
     def answers(self, prompts, sequences=8, **options):
         """An Answer with text, ids and finish_reason for each prompt, in order; `sequences` of them are computed at a time."""
+        prompts = _texts_of(prompts)
         if self._batch is None or self._batch[0] != sequences:
             more = {name: self._options[name] for name in ("context", "adapters", "cache", "exact")}
             self._batch = sequences, _core.Batch._open(self.path, self._session, sequences=sequences, **more)
-        return self._batch[1]._generate(list(prompts), _options_of(options))
+        return self._batch[1]._generate(prompts, _options_of(options))
 
     _batch = None
 

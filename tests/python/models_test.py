@@ -159,6 +159,15 @@ def test_pieces_come_while_others_work(model):
     assert asyncio.run(both()) == list(model.generate("w1 w2 w3", max_tokens=8)) and turns == [0, 1, 2]
 
 
+def test_a_text_alone_is_no_list_of_letters(model, tmp_path):
+    encoder = rlx.Model.load(encoder_folder(tmp_path), threads=1)
+    for call in (encoder.embed, rlx.SentenceEncoder.open(tmp_path).embed, model.answers):
+        with pytest.raises(TypeError, match="one str, 'a cat'"):
+            call("a cat")
+    with pytest.raises(TypeError, match="the prompt is a list .allowed: a str"):
+        model.generate([1, 2])
+
+
 def test_many_prompts_are_answered_at_a_time(model):
     prompts = ["w1 w2", "w3", "w4 w5 w6"]
     answers = model.answers(prompts, sequences=2, max_tokens=5)
