@@ -64,8 +64,10 @@ class _Carries:
 
 
 def cond(predicate, true_function, false_function, *operands):
-    """The result of true_function(*operands) where `predicate`, a bool, holds, else that of false_function; only one of them runs."""
-    return switch(_core.apply("cast", (leaf_of(predicate), "int32"), {}), [false_function, true_function], *operands)
+    """The result of true_function(*operands) where `predicate`, a bool or a number other than 0, holds, else that of false_function; only
+    one of them runs."""
+    truth = _core.apply("cast", (leaf_of(predicate), "bool"), {})  # also of -1 and 0.5
+    return switch(_core.apply("cast", (truth, "int32"), {}), [false_function, true_function], *operands)
 
 
 def switch(index, branches, *operands):
@@ -116,6 +118,8 @@ def fori_loop(lower, upper, body, carry):
         return body(i + lower if lower else i, value)
 
     leaves, tree = _trees.flatten(carry)
+    count = upper - lower
+    count = max(count, 0) if isinstance(count, int) else count  # as of arrays: none where upper lies below
 
     def traced(trace, inputs):
         carries = _Carries(inputs)
@@ -125,7 +129,7 @@ def fori_loop(lower, upper, body, carry):
             _check_same("fori_loop", tree, out_tree)
             return [carries.checked(group, outputs)]
 
-        return carries.run(lambda first: _core.apply("fori_loop", (upper - lower, Traced(trace, called), first), {}))
+        return carries.run(lambda first: _core.apply("fori_loop", (count, Traced(trace, called), first), {}))
 
     return _trees.unflatten(tree, in_trace("fori_loop", _arrays(leaves), traced))
 

@@ -73,6 +73,13 @@ def test_the_object_of_a_method_may_be_static():
     assert Power().of(x, "sum") == 9 and Power().of(x, "max") == 8
 
 
+@pytest.mark.parametrize("number", [0, 1, 2, -1, 0.5, -0.0, float("nan"), np.float32(0.25), np.int64(2**32), True, False])
+def test_any_number_but_0_chooses_the_first_branch(number):
+    choose = lambda given: rlx.cond(given, lambda: 1, lambda: 2)  # noqa: E731
+    for given in (number, rlx.asarray(number)):
+        assert int(choose(given)) == int(rlx.jit(choose)(given)) == (1 if number else 2)
+
+
 def test_static_arguments_are_handed_over_as_they_are():
     power = rlx.jit(lambda x, n, kind="sum": getattr(jnp, kind)(x**n), static_argnums=1, static_argnames="kind")
     assert float(power(np.float32([1, 2]), 2)) == 5 and float(power(np.float32([1, 2]), 3, kind="max")) == 8
@@ -266,6 +273,7 @@ def test_loops():
     assert np.allclose(squares["s"].numpy(), np.cumsum(np.vstack([np.zeros(4), X[:-1]]), 0) * X, rtol=1e-4, atol=1e-5)
     assert rlx.scan(lambda c, _: (c * 2, c), 1, length=4)[1].tolist() == [1, 2, 4, 8]
     assert rlx.fori_loop(2, 6, lambda i, c: c + i, 0).tolist() == 14
+    assert rlx.fori_loop(3, 0, lambda i, c: c + 1, 5).tolist() == rlx.fori_loop(rlx.array(3), 0, lambda i, c: c + 1, 5).tolist() == 5
     assert rlx.while_loop(lambda c: c[0] < 100, lambda c: (c[0] * 2, c[1] + 1), (1, 0))[1].tolist() == 7
     assert np.allclose(rlx.associative_scan(lambda a, b: a + b, X).numpy(), np.cumsum(X, 0), rtol=1e-5, atol=1e-6)
     assert np.allclose(rlx.map(lambda x: x.sum(), X).numpy(), X.sum(1), rtol=1e-5, atol=1e-6)
