@@ -73,7 +73,10 @@ def __getattr__(name) -> "typing.Any":
     elif name in _HOME:
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)
     else:
-        return getattr(import_module(".ops", __name__), name)
+        try:
+            return getattr(import_module(".ops", __name__), name)
+        except AttributeError:
+            raise AttributeError(f"module 'rlx' has no attribute {name!r}") from None
     globals()[name] = value
     return value
 

@@ -145,7 +145,7 @@ def lion(rate, b1=0.9, b2=0.99, weight_decay=0.0, mask=None):
 
 
 def _progress(count, steps):
-    return jnp.clip(count.astype("float32") / steps, 0.0, 1.0)
+    return jnp.clip(jnp.asarray(count, "float32") / steps, 0.0, 1.0)
 
 
 def linear_schedule(start, end, steps):
@@ -160,7 +160,7 @@ def cosine_schedule(start, steps, end=0.0):
 
 def exponential_schedule(start, steps, factor):
     """Multiplied by `factor` every so many steps, smoothly."""
-    return lambda count: start * jnp.exp(count.astype("float32") * (math.log(factor) / steps))
+    return lambda count: start * jnp.exp(jnp.asarray(count, "float32") * (math.log(factor) / steps))
 
 
 def warmup_cosine_schedule(peak, warmup, steps, end=0.0):

@@ -41,8 +41,10 @@ def test_unknown_names_and_arguments_say_what_is_allowed():
     assert "allowed: x, axis, zero_empty" in error_of(lambda: rlx.softmax(x, axes=0))
     assert "allowed: none, mean, sum" in error_of(lambda: rlx.mse(x, x, reduction="median"))
     assert "allowed: float32" in error_of(lambda: x.astype("float33"))
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="module 'rlx' has no attribute 'softmaks'"):
         rlx.softmaks
+    with pytest.raises(TypeError, match=r"Conv: kernel 3 .* such as \(3, 3\)"):
+        rlx.nn.Conv(1, 8, 3, key=rlx.random.key(0))
 
 
 def test_elements_of_traced_arrays_are_not_known():

@@ -94,6 +94,8 @@ def test_schedules_follow_their_curves():
     assert at(optim.exponential_schedule(2.0, 10, 0.5), 5) == pytest.approx(2 * math.sqrt(0.5), rel=1e-6)
     both = optim.warmup_cosine_schedule(1.0, 4, 12)
     assert [at(both, i) for i in (0, 2, 4, 8, 12)] == pytest.approx([0, 0.5, 1, 0.5, 0], abs=1e-6)
+    for schedule in (both, optim.exponential_schedule(2.0, 10, 0.5)):
+        assert float(schedule(5)) == at(schedule, 5)  # of a number of Python
 
 
 def test_the_norm_is_that_of_all():

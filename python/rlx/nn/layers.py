@@ -25,6 +25,8 @@ class Conv(Module):
     """Convolution of x (batch, inputs, spatial...) with windows of the size `kernel`, a tuple that has a number for each spatial axis."""
 
     def __init__(self, inputs, outputs, kernel, *, key, stride=1, padding=0, dilation=1, groups=1, bias=True):
+        if isinstance(kernel, int):
+            raise TypeError(f"Conv: kernel {kernel} (allowed: a tuple with a size for each spatial axis, such as ({kernel}, {kernel}))")
         weight_key, bias_key = random.split(key)
         seen = inputs // groups
         for size in kernel:
