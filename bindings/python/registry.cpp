@@ -22,7 +22,8 @@ namespace {
 struct Number {
   enum class Kind : std::uint8_t { boolean, integer, real, complex } kind;
   std::complex<double> value;
-  std::int64_t bits = 0;  // of an integer the lowest 64: a double holds 53
+  std::int64_t bits = 0;                                               // of an integer the lowest 64: a double holds 53
+  enum class Room : std::uint8_t { i64, u64, none } room = Room::i64;  // the type that has room for an integer
 };
 
 /// An operand: a number, an array (its place among the arrays of the call), or an array that stands for a number.
@@ -59,11 +60,28 @@ DType number_type(int rank, DType near) {
   return near == f64 ? c128 : c64;
 }
 
+/// Integers that i32 has room for give their low bits to types without, as in JAX: -1 & x is x without a sign, too.
+void check_room(const Number& number, DType type) {
+  constexpr int usual_bits = 32;
+  const int bits = info(type).bits;
+  bool fits = number.room == Number::Room::u64 && type == u64;
+  if (number.room == Number::Room::i64) {
+    const auto in = [&](int width, bool is_signed) {
+      const std::int64_t high = number.bits >> (is_signed ? width - 1 : std::min(width, 63));
+      return high == 0 || (is_signed && high == -1);
+    };
+    fits = in(usual_bits, true) || in(bits, is_signed_int(type)) || bits > usual_bits;
+  }
+  if (!fits)
+    fail("the number {:.0f} has no room in {} (allowed: numbers that fit, or arrays of another type)", number.value.real(), name(type));
+}
+
 Value number_near(const Value& near, const Number& number, DType like) {
   const DType type = number_type(static_cast<int>(number.kind), like);
   if (number.kind == Number::Kind::integer && is_integer(type)) {
+    check_room(number, type);
     Array exact(type, {});
-    exact.set_int(0, number.bits);  // of a number that does not fit the low bits, as in JAX: -1 & x is x without a sign, too
+    exact.set_int(0, number.bits);
     if (exact.get_double(0) != number.value.real() || std::abs(number.value.real()) >= 0x1p53) return constant(near, std::move(exact));
   }
   if (!is_complex(type)) return scalar(near, number.value.real(), type);
@@ -89,7 +107,8 @@ Value operand(const Slot& slot, const Value& near, const Values& arrays, bool pr
     return number_near(near, *slot.number, is_count ? count_type : near.dtype());
   }
   const Value array = arrays[slot.array];
-  if (!slot.weak || !promotes) return array;
+  const bool is_large = is_integer(array.dtype()) && array.dtype() != i32;  // i32 has no room for the number
+  if (!slot.weak || !promotes || is_large) return array;
   const DType type = number_type(rank_of(array.dtype()), near.dtype());
   return type == array.dtype() ? array : cast(array, type);
 }
@@ -151,12 +170,22 @@ class Reader {
     });
   }
 
+  static Number integer(nb::handle object) {
+    Number number{Number::Kind::integer, nb::cast<double>(nb::float_(object)),
+                  static_cast<std::int64_t>(PyLong_AsUnsignedLongLongMask(object.ptr()))};
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+    if (overflow == 0) return number;
+    PyLong_AsUnsignedLongLong(object.ptr());
+    number.room = PyErr_Occurred() ? Number::Room::none : Number::Room::u64;
+    PyErr_Clear();
+    return number;
+  }
+
   Slot slot(nb::handle object) {
     using Kind = Number::Kind;
     if (nb::isinstance<nb::bool_>(object)) return {Number{Kind::boolean, nb::cast<bool>(object) ? 1.0 : 0.0}};
-    if (nb::isinstance<nb::int_>(object))
-      return {Number{Kind::integer, nb::cast<double>(nb::float_(object)),
-                     static_cast<std::int64_t>(PyLong_AsUnsignedLongLongMask(object.ptr()))}};
+    if (nb::isinstance<nb::int_>(object)) return {integer(object)};
     if (nb::isinstance<nb::float_>(object)) return {Number{Kind::real, nb::cast<double>(object)}};
     if (PyComplex_Check(object.ptr()))
       return {Number{Kind::complex, {PyComplex_RealAsDouble(object.ptr()), PyComplex_ImagAsDouble(object.ptr())}}};

@@ -51,7 +51,6 @@ class Array(_core.ArrayBase):
     that a run will have. Arrays never change."""
 
     __array_priority__ = 100  # NumPy leaves operators to it
-    __array_ufunc__ = None
 
     @property
     def dtype(self) -> DType:

@@ -53,11 +53,20 @@ def usual_integer(*values):
     return DType.i64 if max(values) < 2**63 else DType.u64
 
 
+def _check_room(values, dtype):
+    """An Error where an integer type has no room for an integer of Python."""
+    bits = int("".join(letter for letter in dtype.name if letter.isdigit()))
+    low, high = (0, 2**bits - 1) if dtype.name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for value in values:
+        if not low <= value <= high:
+            raise Error(f"{value} has no room in {dtype.name} (allowed: {low}..{high})")
+
+
 def _number(value, dtype):
     import numpy
 
-    if is_integer(dtype) and isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise Error(f"{value} does not fit into {dtype}")
+    if is_integer(dtype) and type(value) is int:
+        _check_room([value], dtype)
     usual = numpy_dtype(PACKED.get(dtype, dtype))
     array = from_numpy(numpy.asarray(value).astype(usual), False)
     return _call("cast", array, dtype) if dtype in PACKED else array
@@ -69,6 +78,8 @@ def _from_list(value, dtype):
     if any(isinstance(item, Array) for item in _leaves(value)):
         return _call("stack", [_converted(item, dtype, False) for item in value])
     array = numpy.asarray(value)
+    if dtype is not None and is_integer(dtype) and array.dtype.kind in "iu" and array.size:
+        _check_room([int(array.min()), int(array.max())], dtype)
     if dtype is None and array.dtype.name in ("float64", "int64"):  # numbers of Python: as for a single one
         array = array.astype(numpy_dtype(OF_PYTHON[float] if array.dtype.kind == "f" else usual_integer(array.min(initial=0), array.max(initial=0))))
     return from_numpy(array, False)
@@ -117,3 +128,11 @@ def _leaf(value):
 
 
 _core.set_hooks(Array, _implicit, _leaf, as_dtype, __file__.rpartition("_conversions.py")[0])
+
+
+def _made(dtype, value=0):
+    """float32(1.5), as with NumPy's types."""
+    return asarray(value, dtype)
+
+
+setattr(DType, "__call__", _made)  # noqa: B010: stubs know none

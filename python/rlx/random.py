@@ -6,8 +6,13 @@ from ._dtypes import DType, as_dtype
 
 
 def key(seed):
-    """A key from a number of 0..2^64-1."""
-    return asarray([seed & 0xFFFFFFFF, seed >> 32], dtype="uint32")
+    """A key from a number of 0..2^64-1, or an array of one."""
+    if hasattr(seed, "dtype"):
+        wide = asarray(seed).astype("uint64")
+        return _call("stack", [wide, wide >> 32]).astype("uint32")
+    if not -(2**63) <= seed < 2**64:
+        raise Error(f"key: {seed} (allowed: 0..2^64-1)")
+    return asarray([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], dtype="uint32")
 
 
 def fold_in(key, index):

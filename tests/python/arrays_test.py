@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rlx
+import rlx.numpy as jnp
 
 DTYPES = [np.float32, np.float16, np.float64, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.bool_,
           np.complex64, np.complex128, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.int4, ml_dtypes.uint4]  # fmt: skip
@@ -100,7 +101,6 @@ def test_dlpack_refused_by_a_library_is_its_error():
 
 
 def test_devices_that_hold_no_arrays_are_errors():
-    jnp = rlx.numpy
     makers = {
         "asarray": lambda device: rlx.asarray([1.0], device=device),
         "from_dlpack": lambda device: rlx.from_dlpack(np.ones(2), device=device),
@@ -274,3 +274,34 @@ def test_places_beyond_32_bits():
     n = 70_000
     taken = rlx.jit(lambda rows, i, k: rlx.numpy.broadcast_to(rows[:, None], (n, n))[i, k])  # which never is in memory
     assert taken(np.arange(n, dtype=np.float32), np.int32([69_999, 5]), np.int32([7, -2])).tolist() == [69_999, 5]
+
+
+def test_numbers_have_room_in_the_types_that_they_take():
+    x, bytes_ = rlx.array([0, 1, 2]), rlx.array([1], dtype="uint8")
+    for broken in (lambda: x + 2**40, lambda: x * 3000000000, lambda: x == 2**32, lambda: x + 10**30, lambda: x & 0xFFFFFFFF,
+                   lambda: jnp.maximum(x, 3 * 10**9), lambda: jnp.clip(x, 0, 2**40), lambda: x.at[0].set(2**40), lambda: bytes_ + 2**31,
+                   lambda: rlx.array([300], dtype="int8"), lambda: rlx.asarray(-1, dtype="uint8"), lambda: rlx.array([2**40], dtype="int32"),
+                   lambda: rlx.random.key(2**70)):  # fmt: skip
+        with pytest.raises(rlx.Error, match="has no room|allowed: 0..2"):
+            broken().numpy()
+    assert (bytes_ & -1).numpy() == 1 and (bytes_ + 300).numpy() == 45  # as in JAX: of what i32 has room for the low bits
+    assert (rlx.array([1], dtype="uint32") | 0xFFFFFFFF).numpy() == 0xFFFFFFFF and (rlx.array([1], dtype="int64") + 2**40).numpy() == 2**40 + 1
+    assert (rlx.array([0], dtype="uint64") + (2**64 - 1)).numpy() == 2**64 - 1 and np.allclose((rlx.array([1.0]) * 10**30).numpy(), 1e30)
+    seen = rlx.jit(lambda x, n: x + n)(x, 2**40)
+    assert seen.numpy().dtype == np.int64 and np.array_equal(seen.numpy(), x.numpy() + np.int64(2**40))
+
+
+def test_functions_of_numpy_take_arrays_and_leave_operators_to_them():
+    x = rlx.array([0.5, 1.0])
+    assert type(np.sin(x)) is np.ndarray and np.array_equal(np.sin(x), np.sin(x.numpy()))
+    for y in (np.float32([1, 2]) + x, np.float32(2) * x, np.float32([1, 2]) < x, 2 - x):
+        assert isinstance(y, rlx.Array)
+    with pytest.raises(rlx.Error):
+        rlx.jit(lambda x: np.sin(x))(x)
+
+
+def test_types_make_arrays():
+    for made, wanted in ((jnp.float32(1.5), np.float32(1.5)), (jnp.int8([1, 2]), np.int8([1, 2])), (jnp.int32(), np.int32())):
+        assert made.numpy().dtype == wanted.dtype and np.array_equal(made.numpy(), wanted)
+    with pytest.raises(rlx.Error, match="no room"):
+        jnp.int8(300)
