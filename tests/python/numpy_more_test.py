@@ -211,6 +211,18 @@ def test_scans_of_axes_whose_size_is_a_symbol():
             assert np.allclose(compiled(x[:size]), rlx.jit(function)(x[:size]), rtol=1e-12), size
 
 
+def test_quantiles_and_diagonals_of_axes_whose_size_is_a_symbol():
+    x = RNG.normal(size=(5, 3)).astype(np.float32)
+    for function in (lambda v, np=jnp: np.median(v, axis=0), lambda v, np=jnp: np.median(v, axis=1), lambda v, np=jnp: np.median(v),
+                     lambda v, np=jnp: np.quantile(v, 0.3, axis=0), lambda v, np=jnp: np.nanquantile(v, 0.3, axis=0)):  # fmt: skip
+        compiled = rlx.jit(function, static_argnames="np", dims={"v": {0: rlx.Dim("B", 8)}})
+        for size in (1, 4, 5):
+            assert np.allclose(compiled(x[:size]), function(x[:size], np), rtol=1e-5, atol=1e-6), size
+    for function in (jnp.trace, jnp.diagonal):
+        with pytest.raises(rlx.Error, match=r"diagonal: axes 0 and 1 of f32\[B,3\] have the sizes B and 3 \(allowed: known sizes, or equal ones\)"):
+            rlx.jit(lambda v: function(v), dims={"v": {0: rlx.Dim("B", 8)}})(x)
+
+
 def test_indices_at_the_ends_of_64_bits():
     x, beyond = np.arange(7, dtype=np.float32), np.array([2, 2**63, 2**64 - 1], np.uint64)
     assert jnp.take(x, beyond, mode="clip").tolist() == [2, 6, 6] and jnp.take(x, beyond, mode="fill", fill_value=-1).tolist() == [2, -1, -1]

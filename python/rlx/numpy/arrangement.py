@@ -3,7 +3,7 @@ import builtins
 import math
 
 from .._conversions import asarray
-from .._core import DType, Error
+from .._core import DType, Dim, Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import number_of, widened, wrapped
 from . import _complex
@@ -289,7 +289,10 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     x = array_of(x)
     axis, low = (axis2, offset) if offset >= 0 else (axis1, -offset)
     x = x[(slice(None),) * place_of(axis, x.ndim) + (slice(low, None),)] if offset else x
-    size = builtins.min(x.shape[axis1], x.shape[axis2])
+    sizes = [x.shape[axis1], x.shape[axis2]]
+    if sizes[0] != sizes[1] and builtins.any(isinstance(size, Dim) for size in sizes):
+        raise Error(f"diagonal: axes {axis1} and {axis2} of {x._type_text()} have the sizes {sizes[0]} and {sizes[1]} (allowed: known sizes, or equal ones)")
+    size = sizes[0] if sizes[0] == sizes[1] else builtins.min(sizes)
     for each in (axis1, axis2):
         x = x[(slice(None),) * place_of(each, x.ndim) + (slice(0, size),)]
     return call("diagonal", x, axis1, axis2)

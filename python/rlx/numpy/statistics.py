@@ -4,6 +4,7 @@ import math
 
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating
+from .._indexing import number_of
 from ._base import array_of, axes_of, call, float_of, of_type, place_of, public
 from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
 from .creation import arange, linspace, zeros
@@ -48,7 +49,8 @@ def _quantile(lines, counts, q, method):
     if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise Error(f"quantile: method is {method!r} (allowed: linear, lower, higher, nearest, midpoint)")
     low, high = floor(at), -floor(-at)
-    ends = [call("take_along_axis", lines, clip(each, 0, lines.shape[-1] - 1).astype("int32"), -1) for each in (low, high)]
+    last = number_of(lines.shape[-1], "int32", lines) - 1
+    ends = [call("take_along_axis", lines, clip(each, 0, last).astype("int32"), -1) for each in (low, high)]
     if method == "linear":
         part, step = at - low, ends[1] - ends[0]
         apart = ends[0] * (1 - part) + ends[1] * part  # infinities, and numbers whose difference would be one
@@ -61,7 +63,7 @@ def _quantiles(x, q, axis, keepdims, method, without_nan):
     lines, shaped = _lines(x, axis, keepdims)
     lines = sort(lines)  # NaN is the largest
     nan = isnan(lines)
-    count = sum(logical_not(nan), -1, keepdims=True).astype(lines.dtype) if without_nan else float(lines.shape[-1])
+    count = sum(logical_not(nan), -1, keepdims=True).astype(lines.dtype) if without_nan else of_type(number_of(lines.shape[-1], "int32", lines), lines.dtype)
     q = of_type(q, lines.dtype)
     results = [_quantile(lines, count + zeros([*lines.shape[:-1], 1], lines.dtype), each, method)[..., 0] for each in (q.reshape(-1) if q.ndim else [q])]
     if not without_nan:
