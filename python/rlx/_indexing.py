@@ -106,7 +106,7 @@ class _Basic:
 
     def add_slice(self, axis, size, entry):
         if isinstance(size, Dim):
-            return self.add_symbolic(size, entry)
+            return self.add_symbolic(axis, size, entry)
         begin, end, step = entry.indices(size)
         count = len(range(begin, end, step))
         if step < 0:
@@ -114,9 +114,12 @@ class _Basic:
             begin, step = begin + (count - 1) * step if count else 0, -step
         self.add_range(begin if count else 0, begin + (count - 1) * step + 1 if count else 0, step)
 
-    def add_symbolic(self, size, entry):
+    def add_symbolic(self, axis, size, entry):
+        if entry == slice(None, None, -1):
+            self.reversed.append(axis)
+            return self.add_range(0, size, 1)
         if entry.step not in (None, 1):
-            raise IndexError(f"a slice of an axis of size {size} has the step {entry.step} (allowed: 1)")
+            raise Error(f"a slice of axis {axis} of size {size} has the step {entry.step} (allowed: 1, and -1 over the whole axis)")
         ends = [0 if entry.start is None else entry.start, size if entry.stop is None else entry.stop]
         self.add_range(*[size + end if isinstance(end, int) and end < 0 else end for end in ends], 1)
 

@@ -223,6 +223,19 @@ def test_quantiles_and_diagonals_of_axes_whose_size_is_a_symbol():
             rlx.jit(lambda v: function(v), dims={"v": {0: rlx.Dim("B", 8)}})(x)
 
 
+def test_reversals_and_convolutions_of_axes_whose_size_is_a_symbol():
+    x, v = RNG.normal(size=7).astype(np.float32), np.array([1, -2, 0.5], np.float32)
+    dims = {"a": {0: rlx.Dim("B", 8)}}
+    for function in (lambda a, np=jnp: a[::-1], lambda a, np=jnp: np.convolve(a, v), lambda a, np=jnp: np.convolve(v, a), lambda a, np=jnp: np.convolve(a, a)):
+        compiled = rlx.jit(function, static_argnames="np", dims=dims)
+        for size in (1, 4, 7):
+            assert np.allclose(compiled(x[:size]), function(x[:size], np), rtol=1e-5, atol=1e-5), size
+    with pytest.raises(rlx.Error, match=r"axis 0 of size B has the step 2 \(allowed: 1, and -1 over the whole axis\)"):
+        rlx.jit(lambda a: a[::2], dims=dims)(x)
+    with pytest.raises(rlx.Error, match="vectors of B and 3 elements have mode 'same'"):
+        rlx.jit(lambda a: jnp.convolve(a, v, "same"), dims=dims)(x)
+
+
 def test_indices_at_the_ends_of_64_bits():
     x, beyond = np.arange(7, dtype=np.float32), np.array([2, 2**63, 2**64 - 1], np.uint64)
     assert jnp.take(x, beyond, mode="clip").tolist() == [2, 6, 6] and jnp.take(x, beyond, mode="fill", fill_value=-1).tolist() == [2, -1, -1]

@@ -333,11 +333,16 @@ def convolve(a, v, mode="full"):
     if a.ndim != 1 or v.ndim != 1 or mode not in ("full", "same", "valid"):
         raise Error(f"convolve: {a._type_text()}, {v._type_text()}, mode {mode!r} (allowed: vectors; full, same, valid)")
     n, m = a.shape[0], v.shape[0]
+    if mode != "full" and not (isinstance(n, int) and isinstance(m, int)):
+        raise Error(f"convolve: vectors of {n} and {m} elements have mode {mode!r} (allowed where a size is a symbol: full)")
     places = arange(n + m - 1)[:, None] - arange(m)[None, :]
-    inside = (places >= 0) & (places < n)
-    full = matmul(where(inside, a[clip(places, 0, n - 1)], 0.0), v)
+    number = number_of(n, places.dtype, a)
+    inside = (places >= 0) & (places < number)
+    full = matmul(where(inside, a[clip(places, 0, number - 1)], 0.0), v)
+    if mode == "full":
+        return full
     short, long = builtins.min(n, m), builtins.max(n, m)
-    begin, size = {"full": (0, n + m - 1), "same": ((short - 1) // 2, long), "valid": (short - 1, long - short + 1)}[mode]
+    begin, size = {"same": ((short - 1) // 2, long), "valid": (short - 1, long - short + 1)}[mode]
     return full[begin : begin + size]
 
 
