@@ -163,6 +163,8 @@ class Array(_core.ArrayBase):
     def __len__(self):
         if self.ndim == 0:
             raise TypeError("an array without axes has no length")
+        if isinstance(self.shape[0], Dim):
+            raise Error(f"the length of {self._type_text()} is the symbol {self.shape[0]} on axis 0 (allowed: known sizes where an array is a list)")
         return self.shape[0]
 
     def __iter__(self):

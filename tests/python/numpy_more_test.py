@@ -236,6 +236,12 @@ def test_reversals_and_convolutions_of_axes_whose_size_is_a_symbol():
         rlx.jit(lambda a: jnp.convolve(a, v, "same"), dims=dims)(x)
 
 
+def test_an_array_whose_first_size_is_a_symbol_is_no_list():
+    for function in (len, list, jnp.vstack):
+        with pytest.raises(rlx.Error, match=r"the length of f32\[B,2\] is the symbol B on axis 0"):
+            rlx.jit(lambda v: function(v), dims={"v": {0: rlx.Dim("B", 8)}})(np.ones((3, 2), np.float32))
+
+
 def test_indices_at_the_ends_of_64_bits():
     x, beyond = np.arange(7, dtype=np.float32), np.array([2, 2**63, 2**64 - 1], np.uint64)
     assert jnp.take(x, beyond, mode="clip").tolist() == [2, 6, 6] and jnp.take(x, beyond, mode="fill", fill_value=-1).tolist() == [2, -1, -1]
