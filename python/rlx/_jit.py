@@ -29,6 +29,9 @@ class Jit(Pickled):
     def __get__(self, instance, owner=None):
         if instance is None:
             return self
+        leaves = _trees.flatten(instance)[0]
+        if not (len(leaves) == 1 and leaves[0] is instance):  # a container of arrays is an argument as any other
+            return _OfContainer(self, instance)
         # The object, argument 0, is bound; numbers from the end stay.
         numbers = [[i - (i > 0) for i in each if i != 0] for each in (self.static_argnums, self.donate_argnums)]
         function = functools.partial(self.function, instance)
@@ -136,8 +139,28 @@ class Jit(Pickled):
         return program, result[0]
 
 
+class _OfContainer:
+    """A compiled method of a module or another container, which is its first argument: other numbers in it compile nothing."""
+
+    def __init__(self, compiled, instance):
+        self._compiled, self._instance = compiled, instance
+        functools.update_wrapper(self, compiled, updated=())
+
+    def __call__(self, *args, **kwargs):
+        return self._compiled(self._instance, *args, **kwargs)
+
+    def lower(self, *args, **kwargs):
+        return self._compiled.lower(self._instance, *args, **kwargs)
+
+    def cache_size(self):
+        return self._compiled.cache_size()
+
+    def __reduce__(self):
+        return getattr, (self._instance, self.__name__)
+
+
 class _Method(Jit):
-    """That of an object, by whose name it is pickled."""
+    """That of another object, whose attributes are constants; by its name it is pickled."""
 
     def __reduce__(self):
         return getattr, (self.function.args[0], self.function.func.__name__)

@@ -1,4 +1,5 @@
 """Donated arguments and devices of compiled functions."""
+import functools
 import threading
 
 import numpy as np
@@ -108,3 +109,30 @@ def test_functions_and_arrays_are_computed_on_the_device_that_is_named():
             pass
     with pytest.raises(rlx.Error, match="abacus"):
         rlx.jit(lambda x: x, device="abacus")(x)
+
+
+def test_methods_of_modules_are_compiled_once():
+    traced = []
+
+    class Scaled(rlx.nn.Module):
+        def __init__(self, factor, power):
+            self.factor, self.power = factor, power
+
+        @rlx.jit
+        def __call__(self, x):
+            traced.append(self.power)
+            return self.factor * x**self.power
+
+        @functools.partial(rlx.jit, static_argnums=1)
+        def several(self, count, x):
+            return [self.factor * x for _ in range(count)]
+
+    x = rlx.array([1.0, 2.0])
+    first = Scaled(rlx.array([3.0, 4.0]), 2)
+    assert first(x).tolist() == first(x).tolist() == [3, 16] and traced == [2]
+    assert first.replace(factor=rlx.array([5.0, 6.0]))(x).tolist() == [5, 24] and traced == [2]
+    assert Scaled(first.factor, 3)(x).tolist() == [3, 32] and traced == [2, 3]
+    assert [y.tolist() for y in first.several(2, x)] == [[3, 8]] * 2 and len(first.several(3, x)) == 3
+    assert first.__call__.cache_size() == 2
+    gradient = rlx.grad(lambda module: module(x).sum())(first)
+    assert gradient.factor.tolist() == [1, 4]
