@@ -75,8 +75,8 @@ struct OpDef {
   using JvpRule = Values (*)(const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dx);
   using TransposeRule = Values (*)(const Attrs&, std::span<const Value> x, const std::vector<bool>& linear, std::span<const Value> dy);
   using VjpRule = Values (*)(const Attrs&, std::span<const Value> x, std::span<const Value> y, std::span<const Value> dy);
-  /// Operands with `batched[i]` carry the batch on axis 0; so do all results.
   using VjpCondition = bool (*)(const Attrs&, std::span<const Type> operands);
+  /// Operands with `batched[i]` carry the batch on axis 0; so do all results.
   using BatchRule = Values (*)(const Attrs&, std::span<const Value> x, const std::vector<bool>& batched, const Dim& size);
 
   InferRule infer = nullptr;
