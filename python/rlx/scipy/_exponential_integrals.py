@@ -5,7 +5,6 @@ from .. import numpy as jnp
 from .._custom import custom_jvp
 from ..numpy.elementwise import digamma, exp, log, where
 
-_EULER = 0.5772156649015329
 _NEAR, _FAR = 2.0, 40.0  # up to here a series, from here on a fraction; that of expi goes on to the second
 _TERMS, _LEVELS, _MANY = 30, 48, 120
 
@@ -64,7 +63,7 @@ def expi(x):
     """Ei(x)."""
     below = -expn(jnp.ones_like(x), where(x < 0, -x, 1.0))
     inside = where((x > 0) & (x < _FAR), x, 1.0)
-    near = _EULER + log(inside) + _series(inside)
+    near = jnp.euler_gamma + log(inside) + _series(inside)
     far, total = where(x >= _FAR, x, _FAR), 0.0
     for k in range(int(_FAR), 0, -1):
         total = (total + 1.0) * k / far

@@ -7,7 +7,6 @@ from .._custom import custom_jvp
 from ..numpy._base import call
 from ..numpy.elementwise import cos, erf, exp, log, log1p, sin, where
 
-_EULER = 0.5772156649015329
 _ROOT_PI = math.sqrt(math.pi)
 
 
@@ -63,7 +62,7 @@ def sici(x):
         total = z + (2.0 * k - 1.0) - k * k / total
     tail = call("complex", cos(far), -sin(far)) / total
     si = where(size <= _SERIES_END, sine, math.pi / 2 + tail.imag)
-    ci = where(size <= _SERIES_END, _EULER + log(near) + cosine, -tail.real)
+    ci = where(size <= _SERIES_END, jnp.euler_gamma + log(near) + cosine, -tail.real)
     infinite = jnp.equal(size, math.inf)
     si, ci = where(infinite, math.pi / 2, si), where(infinite, 0.0, ci)
     return where(x < 0, -si, si), where(x < 0, math.nan, ci)
