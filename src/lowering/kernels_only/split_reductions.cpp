@@ -57,7 +57,12 @@ Value reduced(GraphData& data, const Node& reduction, const Value& x, const Axis
   return emit(data, *reduction.op, {reduction.attrs[0], axes}, std::vector{x})[0];
 }
 
-Value in_two_steps(GraphData& data, const Node& reduction, Value x, const Split& split) {
+/// Threads' parts are few, so that they are added in f64: f32 would round their sum up to 64 times.
+bool joins_in_f64(const Node& reduction, DType type, const Caps& caps) {
+  return caps.schedule.group == 0 && type == f32 && std::get<std::string>(reduction.attrs[0]) == "sum";
+}
+
+Value in_two_steps(GraphData& data, const Node& reduction, Value x, const Split& split, const Caps& caps) {
   const DType type = x.dtype();
   if (type == f16 || type == bf16) x = cast(x, f32);
   Dims shape(x.shape().begin(), x.shape().end());
@@ -69,7 +74,8 @@ Value in_two_steps(GraphData& data, const Node& reduction, Value x, const Split&
     inner.push_back(axis < split.axis ? axis : axis + 1);
     outer -= axis < split.axis;
   }
-  const Value parts = reduced(data, reduction, reshape(x, shape), inner);
+  Value parts = reduced(data, reduction, reshape(x, shape), inner);
+  if (joins_in_f64(reduction, x.dtype(), caps)) parts = cast(parts, f64);
   return cast(reduced(data, reduction, parts, {outer}), type);
 }
 
@@ -96,9 +102,15 @@ Value product_in_two_steps(GraphData& data, const Node& node, Value x, Value w, 
   return reshape(cast(sum(products, {0}), type.dtype), type.shape);
 }
 
+/// What the second of two steps reduces, behind the cast to what it computes in.
+ValueId joined_by(const Graph& graph, const Node& reduction) {
+  const ValueId x = reduction.operands[0];
+  return graph.node(x.node).op->name == "cast" ? graph.node(x.node).operands[0] : x;
+}
+
 /// Whether a reduction is the second of two steps.
 bool are_parts(const Graph& graph, const Node& reduction, const Caps& caps) {
-  const Node& parts = graph.node(reduction.operands[0].node);
+  const Node& parts = graph.node(joined_by(graph, reduction).node);
   const bool by_lanes = caps.schedule.group > 0;
   if (!is_reduction(parts)) return by_lanes && parts.op->name == "dot";
   const Type& x = graph.type(parts.operands[0]);
@@ -117,7 +129,7 @@ struct SplitClaim final : Claim {
       const Node& node = graph.node(id);
       const Split split = is_reduction(node) ? split_of(graph, node, caps) : Split{};
       const Values operands = out.operands(id);
-      if (split.parts > 1) out.replace(id, {in_two_steps(out.data(), node, operands[0], split)});
+      if (split.parts > 1) out.replace(id, {in_two_steps(out.data(), node, operands[0], split, caps)});
       else if (const std::int64_t parts = parts_of_product(graph, node, caps); parts > 1)
         out.replace(id, {product_in_two_steps(out.data(), node, operands[0], operands[1], graph.type({id, 0}), parts)});
       else out.copy(id);
@@ -128,7 +140,7 @@ struct SplitClaim final : Claim {
     const Graph& graph = draft.graph;
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
       if (!draft.cut.live(id) || draft.cut.on_host(id) || !is_reduction(graph.node(id))) continue;
-      if (are_parts(graph, graph.node(id), draft.target.caps)) draft.cut.store(graph.node(id).operands[0]);
+      if (are_parts(graph, graph.node(id), draft.target.caps)) draft.cut.store(joined_by(graph, graph.node(id)));
     }
     return std::make_unique<Parts>();
   }
