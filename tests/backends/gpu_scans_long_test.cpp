@@ -8,7 +8,7 @@ namespace {
 
 void expect_equal_in_loops(const Session& session, Seeds seeds) {
   const auto [begin, end] = chosen_or(seeds);
-  run_seeds(session, begin, end, false, for_each_slice);
+  run_seeds(session, begin, end, false, {.of = for_each_slice});
 }
 
 TEST(LoopsOnCpu, OverRandomGraphs) { expect_equal_in_loops(Session(), {.begin = 0, .end = 60}); }

@@ -18,9 +18,15 @@ namespace rlx::test {
 class RandomGraph {
  public:
   /// Inputs and outputs get the prefix, so that several draws fit into one graph. `batch` is a size of 1..4, symbolic or not. Every second
-  /// input is a parameter, so that what a program computes from parameters alone is drawn as well.
-  RandomGraph(Graph& graph, unsigned seed, bool wide, std::string prefix, Dim batch)
-      : graph_(graph), random_(seed), first_is_param_(seed % 2 == 1), wide_(wide), prefix_(std::move(prefix)), batch_(std::move(batch)) {}
+  /// input is a parameter, so that what a program computes from parameters alone is drawn as well. Without `has_bf16`, bf16 is f32.
+  RandomGraph(Graph& graph, unsigned seed, bool wide, std::string prefix, Dim batch, bool has_bf16 = true)
+      : graph_(graph),
+        random_(seed),
+        first_is_param_(seed % 2 == 1),
+        narrow_(wide || !has_bf16 ? float_type_of(wide) : bf16),
+        float_(float_type_of(wide)),
+        prefix_(std::move(prefix)),
+        batch_(std::move(batch)) {}
 
   void draw() {
     const int inputs = 1 + pick(3);
@@ -56,7 +62,8 @@ class RandomGraph {
 
   int pick(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
   const Item& any() { return values_[static_cast<std::size_t>(pick(static_cast<int>(values_.size())))]; }
-  DType float_type(int narrow) const { return wide_ ? f64 : narrow ? bf16 : f32; }
+  static DType float_type_of(bool wide) { return wide ? f64 : f32; }
+  DType float_type(int narrow) const { return narrow ? narrow_ : float_; }
 
   void add_input() {
     static const Dims tails[] = {{}, {3}, {4}, {2, 3}, {1, 4}, {17}, {5, 2}};
@@ -280,7 +287,8 @@ class RandomGraph {
 
   Graph& graph_;
   std::mt19937 random_;
-  bool first_is_param_, wide_;
+  bool first_is_param_;
+  DType narrow_, float_;
   std::string prefix_;
   Dim batch_;
   std::vector<Item> values_;
