@@ -11,13 +11,15 @@ def _arrays(leaves):
     return [leaf_of(leaf) for leaf in leaves]
 
 
-def _group(tree, trace, function, trees):
-    """A function of one group of arrays that stands for a tree; all that share `trees` give one structure."""
+def _branch(what, place, names, tree, trace, function, seen):
+    """A function of one group of arrays that stands for a tree. All that share `seen`, structures and types of results, give the same."""
 
     def called(group):
         outputs, out_tree = flat_outputs(function(*_trees.unflatten(tree, group)))
-        trees.append(out_tree)
-        _check_same("switch", trees[0], out_tree)
+        seen.append([("the structure", out_tree), *((f"result {i}", output._type_text()) for i, output in enumerate(outputs))])
+        for (part, one), (_, other) in zip(seen[0], seen[-1]):
+            if one != other:
+                raise Error(f"rlx.{what}: {part} is {one} from {names[0]} and {other} from {names[place]} (allowed: the same of all)")
         return [outputs]
 
     return Traced(trace, called)
@@ -66,21 +68,35 @@ class _Carries:
 def cond(predicate, true_function, false_function, *operands):
     """The result of true_function(*operands) where `predicate`, a bool or a number other than 0, holds, else that of false_function; only
     one of them runs."""
-    truth = _core.apply("cast", (leaf_of(predicate), "bool"), {})  # also of -1 and 0.5
-    return switch(_core.apply("cast", (truth, "int32"), {}), [false_function, true_function], *operands)
+    given = leaf_of(predicate)
+    if given.ndim != 0:
+        raise Error(f"rlx.cond: the predicate is {given._type_text()} (allowed: rank 0; rlx.numpy.where chooses for each element)")
+    truth = _core.apply("cast", (given, "bool"), {})  # also of -1 and 0.5
+    index = _core.apply("cast", (truth, "int32"), {})
+    return _chosen("cond", index, [false_function, true_function], ["false_function", "true_function"], operands)
 
 
 def switch(index, branches, *operands):
     """The result of branches[index](*operands); an index outside takes the nearest branch."""
+    given, branches = leaf_of(index), list(branches)
+    if given.ndim != 0 or not is_integer(given.dtype):
+        raise Error(f"rlx.switch: the index is {given._type_text()} (allowed: an integer of rank 0)")
+    if not branches:
+        raise Error("rlx.switch: there are no branches (allowed: one or more)")
+    return _chosen("switch", given, branches, [f"branches[{i}]" for i in range(len(branches))], operands)
+
+
+def _chosen(what, index, branches, names, operands):
+    """The result of one branch; errors of `what` call them by `names`."""
     leaves, tree = _trees.flatten(operands)
-    trees = []
+    seen = []
 
     def traced(trace, inputs):
-        functions = [_group(tree, trace, branch, trees) for branch in branches]
+        functions = [_branch(what, place, names, tree, trace, branch, seen) for place, branch in enumerate(branches)]
         return list(_core.apply("switch_case", (inputs[0], inputs[1:], functions), {}))
 
-    results = in_trace("switch", _arrays([index, *leaves]), traced)
-    return _trees.unflatten(trees[0], results)
+    results = in_trace(what, _arrays([index, *leaves]), traced)
+    return _trees.unflatten(seen[0][0][1], results)
 
 
 def while_loop(condition, body, carry):

@@ -191,3 +191,19 @@ except KeyboardInterrupt:
     print(float(f(x).sum()) > 0)
 """)  # fmt: skip
     assert done.stdout == "True\n", done.stderr
+
+
+def test_branches_that_differ_are_named_as_their_caller_named_them():
+    x = jnp.ones(3)
+    message = error_of(lambda: rlx.cond(True, lambda v: v.astype("int32"), lambda v: v, x))
+    assert message.startswith("rlx.cond: result 0 is f32[3] from false_function and i32[3] from true_function")
+    message = error_of(lambda: rlx.jit(lambda i, v: rlx.switch(i, [lambda v: (v, v), lambda v: (v, v), lambda v: (v, v[:2])], v))(1, x))
+    assert message.startswith("rlx.switch: result 1 is f32[3] from branches[0] and f32[2] from branches[2]")
+    assert error_of(lambda: rlx.cond(True, lambda v: (v, v), lambda v: v, x)).startswith("rlx.cond: the structure is * from false_function and (*, *) from true_function")
+
+
+def test_what_chooses_a_branch_is_a_scalar():
+    same = [lambda v: v] * 2
+    assert "rlx.cond: the predicate is bool[3] (allowed: rank 0; rlx.numpy.where" in error_of(lambda: rlx.cond(jnp.ones(3) > 0, *same, 1.0))
+    assert "rlx.switch: the index is f32[] (allowed: an integer" in error_of(lambda: rlx.switch(1.5, same, 1.0))
+    assert "rlx.switch: there are no branches" in error_of(lambda: rlx.switch(1, [], 1.0))
