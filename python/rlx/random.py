@@ -1,8 +1,8 @@
 """Random numbers from keys: the same key gives the same numbers, on every machine."""
 from ._array import _call
-from ._conversions import asarray
+from ._conversions import _implicit, asarray
 from ._core import Error
-from ._dtypes import DType, as_dtype
+from ._dtypes import DType, as_dtype, is_numpy
 
 
 def key(seed):
@@ -15,9 +15,20 @@ def key(seed):
     return asarray([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], dtype="uint32")
 
 
+def _drawn(name, key, *rest):
+    """A function of the registry of a key and more."""
+    if not hasattr(key, "dtype"):
+        seen = repr(key) if isinstance(key, (int, str)) or key is None else f"a {type(key).__name__}"
+        raise Error(f"rlx.random: the key is {seen} (allowed: a key, which rlx.random.key(0) makes of the number 0)")
+    key = _implicit(key)
+    if key.dtype != DType.u32 or key.shape != (2,):
+        raise Error(f"rlx.random: the key is {key._type_text()} (allowed: u32[2], which rlx.random.key(0) makes of the number 0)")
+    return _call(name, key, *rest)
+
+
 def fold_in(key, index):
     """A key for the `index`-th of many independent streams."""
-    return _call("random_key", key, asarray(index, dtype="uint32"))
+    return _drawn("random_key", key, asarray(index, dtype="uint32"))
 
 
 def split(key, count=2):
@@ -26,36 +37,56 @@ def split(key, count=2):
 
 
 def bits(key, shape=()):
-    return _call("random_bits", key, list(shape))
+    return _drawn("random_bits", key, list(shape))
+
+
+def _number_of(value):
+    """A number of NumPy as one of Python; others as they are."""
+    return value.item() if is_numpy(value) and value.ndim == 0 else value
+
+
+def _are_numbers(*values):
+    return all(isinstance(each, (int, float)) for each in values)
 
 
 def uniform(key, shape=(), dtype=DType.f32, minval=0.0, maxval=1.0):
-    """In minval..maxval without maxval."""
-    return _call("random_uniform", key, list(shape), dtype, minval, maxval)
+    """In minval..maxval without maxval; both may be arrays that broadcast to the shape."""
+    low, high = _number_of(minval), _number_of(maxval)
+    if _are_numbers(low, high):
+        return _drawn("random_uniform", key, list(shape), dtype, low, high)
+    low, high = [_call("broadcast_to", asarray(each, dtype), list(shape)) for each in (low, high)]
+    return uniform(key, shape, dtype) * (high - low) + low
 
 
 def normal(key, shape=(), dtype=DType.f32):
     """Of mean 0 and deviation 1."""
-    return _call("random_normal", key, list(shape), dtype)
+    return _drawn("random_normal", key, list(shape), dtype)
 
 
 def randint(key, shape, minval, maxval, dtype=DType.i32):
-    """Integers in minval..maxval - 1."""
-    return _call("random_integers", key, list(shape), minval, maxval, dtype)
+    """Integers in minval..maxval - 1. These may be arrays that broadcast to the shape: where there is no integer between them it is
+    minval, and none is drawn from minval + 2^32."""
+    low, high = _number_of(minval), _number_of(maxval)
+    if _are_numbers(low, high):
+        return _drawn("random_integers", key, list(shape), low, high, dtype)
+    low, high = [_call("broadcast_to", asarray(each, DType.i64), list(shape)) for each in (low, high)]
+    count = (high - low).clip(0, 2**32).astype(DType.u64)
+    return (low + (bits(key, shape).astype(DType.u64) * count >> 32).astype(DType.i64)).astype(dtype)
 
 
 def gumbel(key, shape=(), dtype=DType.f32):
-    return _call("random_gumbel", key, list(shape), dtype)
+    return _drawn("random_gumbel", key, list(shape), dtype)
 
 
-def bernoulli(key, p=0.5, shape=()):
-    """True with probability p."""
-    return _call("random_bernoulli", key, list(shape), p)
+def bernoulli(key, p=0.5, shape=None):
+    """True with probability p, a number or an array that broadcasts to the shape."""
+    p, sizes = _number_of(p), _shape_of(shape, p)
+    return _drawn("random_bernoulli", key, list(sizes), p) if _are_numbers(p) else uniform(key, sizes) < _call("broadcast_to", asarray(p), list(sizes))
 
 
 def categorical(key, logits, axis=-1):
     """Positions along an axis, drawn with probability softmax(logits)."""
-    return _call("categorical", key, logits, axis)
+    return _drawn("categorical", key, logits, axis)
 
 
 def permutation(key, x, axis=0, independent=False):
@@ -69,6 +100,7 @@ def permutation(key, x, axis=0, independent=False):
 
 def _numbers_of(x):
     """0 .. x - 1 of a number, else the array."""
+    x = _number_of(x)
     return _call("iota", asarray(0.0), [x], DType.i32) if isinstance(x, int) else asarray(x)
 
 
