@@ -148,6 +148,13 @@ void bind_language_models(nb::module_& m) {
             const Released released;
             return model.generate(std::string_view(prompt), options);
           },
+          nb::keep_alive<0, 1>())
+      .def(
+          "_generate",
+          [](Model& model, const std::vector<std::int32_t>& prompt, const GenerateOptions& options) {
+            const Released released;
+            return model.generate(std::span<const std::int32_t>(prompt), options);
+          },
           nb::keep_alive<0, 1>());
   nb::class_<GenerateOptions>(m, "GenerateOptions", "How an answer is made.")
       .def(nb::new_(&generate_options), nb::kw_only(), nb::arg("max_tokens") = 0, nb::arg("stop") = Texts(), nb::arg("temperature") = 0.0,
@@ -163,7 +170,12 @@ void bind_batches(nb::module_& m) {
   nb::class_<Batch>(m, "Batch", "A language model that answers many prompts at a time.")
       .def_static("_open", &open_batch, nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("context") = 0, nb::arg("sequences") = 8,
                   nb::arg("adapters") = Adapters(), nb::arg("cache") = "usual", nb::arg("exact") = false)
-      .def("_generate", [](Batch& batch, const Texts& prompts, const GenerateOptions& options) {
+      .def("_generate",
+           [](Batch& batch, const Texts& prompts, const GenerateOptions& options) {
+             const Released released;
+             return batch.generate(prompts, options);
+           })
+      .def("_generate", [](Batch& batch, const std::vector<std::vector<std::int32_t>>& prompts, const GenerateOptions& options) {
         const Released released;
         return batch.generate(prompts, options);
       });

@@ -2,6 +2,7 @@
 import functools
 import json
 import os
+import re
 import threading
 import weakref
 
@@ -89,6 +90,29 @@ class Reranker(_Opened):
         """Pairs of place and score, the best first; equal ones in order."""
         scores = self.score(query, texts, progress)
         return sorted(enumerate(scores), key=lambda pair: -pair[1])
+
+
+def _ids_of(ids):
+    """Tokens, of a list or a flat array of any library, as a list of numbers."""
+    numbers = ids.tolist() if hasattr(ids, "tolist") else ids
+    if not isinstance(numbers, (list, tuple, range)):
+        raise TypeError(f"ids: a {type(ids).__name__} (allowed: a list or a flat array of integers)")
+    for each in numbers:
+        if type(each) is not int or not 0 <= each < 2**31:
+            raise TypeError(f"ids: {each!r} is no token (allowed: a list or a flat array of integers from 0)")
+    return list(numbers)
+
+
+_JSON = re.compile(r'\s*(\[\s*[\]{]|\{\s*"messages")')
+
+
+def _messages_of(messages):
+    """Messages as JSON. A text that is none is what the user says, a dict with a role one message."""
+    if isinstance(messages, str):
+        return messages if _JSON.match(messages) else _messages_of([{"role": "user", "content": messages}])
+    if not isinstance(messages, (list, tuple, dict)):
+        raise TypeError(f"the messages are a {type(messages).__name__} (allowed: a str, or a list of dicts with role and content)")
+    return json.dumps([messages] if "role" in messages else messages)
 
 
 _OPTIONS = "max_tokens stop temperature top_k top_p min_p repetition_penalty seed grammar schema".split()
@@ -209,25 +233,26 @@ class Model(_Opened):
 
     @_in_turn
     def generate(self, prompt, **options):
-        """An iterator of the answer's pieces of text, for `async for` too. Options: max_tokens, stop, temperature, top_k, top_p, min_p,
-        repetition_penalty, seed, grammar (GBNF), schema (JSON)."""
-        if not isinstance(prompt, str):
-            raise TypeError(f"the prompt is a {type(prompt).__name__} (allowed: a str; `logits` takes ids)")
+        """An iterator of the answer's pieces of text, for `async for` too. The prompt is a text, or a list or an array of its tokens, to which
+        none are added. Options: max_tokens, stop, temperature, top_k, top_p, min_p, repetition_penalty, seed, grammar (GBNF), schema (JSON)."""
+        prompt = prompt if isinstance(prompt, str) else _ids_of(prompt)
         return Generation(self._language._generate(prompt, _options_of(options)), self._turn)
 
     def chat(self, messages, tools=None, **options):
-        """The same for a conversation: a list of dicts with role and content."""
+        """The same for a conversation: a list of dicts with role and content, or a text, which is one message of the user."""
         return self.generate(self.chat_prompt(messages, tools), **options)
 
     def chat_prompt(self, messages, tools=None):
-        """The prompt for messages, a list of dicts or JSON, as the model's own template writes it."""
-        messages, tools = [each if each is None or isinstance(each, str) else json.dumps(each) for each in (messages, tools)]
-        return self._language.chat_prompt(messages, tools)
+        """The prompt for messages, a list of dicts, the same as JSON, or a text of the user, as the model's own template writes it."""
+        return self._language.chat_prompt(_messages_of(messages), tools if tools is None or isinstance(tools, str) else json.dumps(tools))
 
     @_in_turn
     def answers(self, prompts, sequences=8, **options):
-        """An Answer with text, ids and finish_reason for each prompt, in order; `sequences` of them are computed at a time."""
+        """An Answer with text, ids and finish_reason for each prompt, in order; `sequences` of them are computed at a time. The prompts are texts,
+        or all of them tokens."""
         prompts = _texts_of(prompts)
+        if not all(isinstance(each, str) for each in prompts):
+            prompts = [_ids_of(each) for each in prompts]
         if self._batch is None or self._batch[0] != sequences:
             more = {name: self._options[name] for name in ("context", "adapters", "cache", "exact")}
             self._batch = sequences, _core.Batch._open(self.path, self._session, sequences=sequences, **more)
@@ -255,12 +280,12 @@ class Model(_Opened):
 
     def text_of(self, ids):
         """The text of ids."""
-        return self._language.text_of(ids)
+        return self._language.text_of(_ids_of(ids))
 
     @_in_turn
     def logits(self, ids, wanted=1):
         """Appends tokens to the cache and gives the logits behind the last `wanted` of them."""
-        return self._language.logits(ids, wanted)
+        return self._language.logits(_ids_of(ids), wanted)
 
     @_in_turn
     def rewind(self, length):

@@ -60,6 +60,42 @@ def test_tokens_and_logits(model, folder):
     assert rlx.Tokenizer.open(folder).encode("w1 w2 w3") == ids
 
 
+def test_prompts_may_be_tokens(model):
+    expected = list(model.generate("w1 w2 w3", max_tokens=8))
+    model.rewind(0)
+    for ids in ([1, 2, 3], (1, 2, 3), range(1, 4), np.array([1, 2, 3]), np.array([1, 2, 3], np.uint8), rlx.asarray([1, 2, 3])):
+        assert list(model.generate(ids, max_tokens=8)) == expected
+    seen = model.logits(rlx.asarray([4]))
+    model.rewind(len(model.ids) - 1)
+    assert np.array_equal(model.logits([4]), seen)
+    assert model.text_of(np.array([1, 2])) == "w1 w2"
+    with pytest.raises(rlx.Error, match="token 300 is not in the vocabulary .allowed: 0..255"):
+        model.generate([1, 300])
+    for ids, seen in (([1, 2.5], "2.5 is no token"), ([[1, 2]], "is no token"), ([2**40], "1099511627776 is no token"), (["w1"], "'w1' is no token"),
+                      (5, "a int"), (None, "a NoneType"), (np.int32(5), "a int32")):  # fmt: skip
+        for call in (model.generate, model.logits, model.text_of):
+            with pytest.raises(TypeError, match=f"ids: .*{seen} .allowed: a list or a flat array of integers"):
+                call(ids)
+
+
+def test_a_text_is_what_the_user_says(tmp_path):
+    folder_of_words(tmp_path)
+    template = "{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}{{ 'with ' + tools[0].name if tools else '' }}"
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
+    model = rlx.Model.open(tmp_path, threads=1)
+    for text in ("w1 w2", "[1, 2] or {3}", '{"a": 1}', "", '"quoted"\n'):
+        assert model.chat_prompt(text) == f"user: {text}|" == model.chat_prompt([{"role": "user", "content": text}])
+    message = {"role": "user", "content": "w1"}
+    for given in ([message], message, (message,), json.dumps([message], indent=1), {"messages": [message]}, json.dumps({"messages": [message]})):
+        assert model.chat_prompt(given, tools=[{"name": "clock"}]) == "user: w1|with clock"
+    assert "".join(model.chat("w1", max_tokens=4)) == "".join(model.chat([message], max_tokens=4))
+    for given in (None, 3, b"w1"):
+        with pytest.raises(TypeError, match="allowed: a str, or a list of dicts with role and content"):
+            model.chat(given)
+    with pytest.raises(rlx.Error, match="line 1"):
+        model.chat('[{"role": ')
+
+
 def test_answers_obey_a_grammar(model):
     answer = "".join(model.generate("w1", max_tokens=6, grammar='root ::= (" "? ("w7" | "w8"))+'))
     assert answer and set(answer.split()) <= {"w7", "w8"}
@@ -164,8 +200,6 @@ def test_a_text_alone_is_no_list_of_letters(model, tmp_path):
     for call in (encoder.embed, rlx.SentenceEncoder.open(tmp_path).embed, model.answers):
         with pytest.raises(TypeError, match="one str, 'a cat'"):
             call("a cat")
-    with pytest.raises(TypeError, match="the prompt is a list .allowed: a str"):
-        model.generate([1, 2])
 
 
 def test_many_prompts_are_answered_at_a_time(model):
@@ -173,6 +207,10 @@ def test_many_prompts_are_answered_at_a_time(model):
     answers = model.answers(prompts, sequences=2, max_tokens=5)
     assert [each.text for each in answers] == ["".join(model.generate(prompt, max_tokens=5)) for prompt in prompts]
     assert answers[0].finish_reason == "max_tokens" and len(answers[0].ids) == 5
+    by_ids = model.answers([[1, 2], np.array([3]), rlx.asarray([4, 5, 6])], sequences=2, max_tokens=5)
+    assert [each.text for each in by_ids] == [each.text for each in answers]
+    with pytest.raises(TypeError, match="ids: a str .allowed: a list"):
+        model.answers([[1], "w2"])
 
 
 def test_threads_that_ask_one_model_for_answers_take_turns(model):
