@@ -5,6 +5,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "item.h"
@@ -196,6 +197,7 @@ void bind_arrays(nb::module_& m) {
       .def_prop_ro("_is_traced", &Item::is_traced)
       .def_prop_ro("_weak", [](const Item& item) { return item.weak; })
       .def("_type_text", &type_text)
+      .def("_check_known", &Item::check_known, nb::arg("instead") = "")
       .def("_bytes", &to_bytes, nb::sig("def _bytes(self) -> typing.Any"))
       .def("_set_weak", [](Item& item) { item.weak = true; })
       .def(

@@ -66,12 +66,16 @@ Item Trace::input(Dims shape, DType dtype, bool weak, bool donated) {
   return {donated ? graph_.state(name, std::move(shape), dtype) : graph_.input(name, std::move(shape), dtype), shared_from_this(), weak};
 }
 
-const Tensor& Item::known() const {
+void Item::check_known(std::string_view instead) const {
   if (donated) fail("an array of {} was donated to a compiled function, which wrote a result in its place", donated->to_string());
   check_in_use();
   if (!tensor)
-    fail("an array of {} is being traced by {}: its elements are known when the compiled function runs, not while it is traced",
-         type_text(*this), trace->graph().name());
+    fail("an array of {} is being traced by {}: its elements are known when the compiled function runs, not while it is traced{}{}",
+         type_text(*this), trace->graph().name(), instead.empty() ? "" : ": ", instead);
+}
+
+const Tensor& Item::known() const {
+  check_known();
   return *tensor;
 }
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,9 @@ struct Item {
       : value(traced), trace(std::move(in)), weak(is_number), line(at) {}
   const Type& type() const { return donated ? *donated : tensor ? tensor->type() : value.type(); }
   bool is_traced() const { return !tensor && !donated; }
-  /// Throws Error for a traced array, and for one whose elements were taken.
+  /// Throws Error for a traced array, with what serves instead of its elements, and for one whose elements were taken.
+  void check_known(std::string_view instead = "") const;
+  /// The elements, where check_known lets them be.
   const Tensor& known() const;
   /// Throws Error for a traced array that its function has left behind.
   void check_in_use() const;

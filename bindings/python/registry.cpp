@@ -259,6 +259,8 @@ CallArgument Reader::fixed_sequence(nb::handle object) {
     });
   if (every.operator()<GroupFunction>())
     return collect(std::vector<GroupFunction>{}, [](const CallArgument& item) { return std::get<GroupFunction>(item); });
+  for (nb::handle each : object)
+    if (is_array(each)) item_of(each).check_known("static_argnums of rlx.jit makes an argument a number, rlx.Dim a size that runs decide");
   fail("an argument is a list of {} items of different kinds", items.size());
 }
 

@@ -121,6 +121,7 @@ class Array(_core.ArrayBase):
     def __array__(self, dtype=None, copy=None):
         import numpy
 
+        self._check_known("functions of rlx.numpy take it; rlx.pure_callback calls those of NumPy")
         array = to_numpy(self)
         if dtype is not None and numpy.dtype(dtype) != array.dtype:
             return array.astype(dtype)
@@ -144,20 +145,27 @@ class Array(_core.ArrayBase):
         return _call("cast", self, dtype)
 
     def __bool__(self):
+        self._check_known("rlx.numpy.where and rlx.cond choose instead of `if`, rlx.while_loop runs instead of `while`")
         return bool(self.item())
 
     def __int__(self):
-        return int(self.item())
+        return int(self._number())
 
     def __float__(self):
-        return float(self.item())
+        return float(self._number())
 
     def __complex__(self):
-        return complex(self.item())
+        return complex(self._number())
+
+    def _number(self):
+        self._check_known("astype changes its type; static_argnums of rlx.jit makes an argument a number")
+        return self.item()
 
     def __index__(self):
         if not is_integer(self.dtype):
             raise TypeError(f"an array of {self.dtype} is no index")
+        self._check_known("rlx.lax.dynamic_slice and dynamic_update_slice take starts that are traced, rlx.fori_loop bounds; static_argnums of rlx.jit"
+                          " makes an argument a number")  # fmt: skip
         return int(self.item())
 
     def __len__(self):

@@ -38,7 +38,13 @@ def _converted(value, dtype, copy):
         import numpy
 
         return from_numpy(numpy.asarray(value), copy)
-    raise Error(f"a {type(value).__name__} is no array (allowed: numbers, lists, arrays of NumPy or with DLPack)")
+    name = type(value).__name__
+    container = "" if type(value).__module__ == "builtins" else f"; rlx.tree_util.{_registration(value)} makes {name} a container of arrays"
+    raise Error(f"a {name} is no array (allowed: numbers, lists, arrays of NumPy or with DLPack{container})")
+
+
+def _registration(value):
+    return "register_dataclass" if hasattr(value, "__dataclass_fields__") else "register_pytree_node"
 
 
 def _usual_dtype(value):

@@ -28,6 +28,7 @@ def _unmasked(entries, shape):
             axis = len(shape) - sum(_axes_of(each) for each in entries[place + 1 :])
         if _is_list(entry) and asarray(entry).dtype == DType["bool"]:
             mask = asarray(entry)
+            mask._check_known("rlx.numpy.where takes masks that are traced; a selection has a size that is known")
             if mask.shape != shape[axis : axis + mask.ndim]:
                 raise IndexError(f"an index of {mask._type_text()} for axes of the sizes {shape[axis : axis + mask.ndim]}")
             result.extend(asarray(positions.astype("int32")) for positions in mask.numpy().nonzero())

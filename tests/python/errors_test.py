@@ -1,4 +1,5 @@
 """What goes wrong is said with the caller's line."""
+import dataclasses
 import inspect
 import os
 import subprocess
@@ -207,3 +208,35 @@ def test_what_chooses_a_branch_is_a_scalar():
     assert "rlx.cond: the predicate is bool[3] (allowed: rank 0; rlx.numpy.where" in error_of(lambda: rlx.cond(jnp.ones(3) > 0, *same, 1.0))
     assert "rlx.switch: the index is f32[] (allowed: an integer" in error_of(lambda: rlx.switch(1.5, same, 1.0))
     assert "rlx.switch: there are no branches" in error_of(lambda: rlx.switch(1, [], 1.0))
+
+
+def test_what_needs_elements_of_a_traced_array_says_what_serves_instead():
+    x, i = jnp.arange(5), 1
+    ways = [(lambda x, i: x if x.sum() > 0 else -x, "bool[]", "rlx.numpy.where and rlx.cond choose instead of `if`"),
+            (lambda x, i: x if x > 0 else -x, "bool[5]", "rlx.while_loop"),
+            (lambda x, i: x[i : i + 2], "i32[]", "rlx.lax.dynamic_slice and dynamic_update_slice take starts that are traced"),
+            (lambda x, i: x.at[:i].set(0), "i32[]", "dynamic_update_slice"), (lambda x, i: [each for each in range(i)], "i32[]", "rlx.fori_loop"),
+            (lambda x, i: [1, 2][i], "i32[]", "static_argnums"), (lambda x, i: jnp.ones(i), "i32[]", "static_argnums"),
+            (lambda x, i: x.reshape(i, -1), "i32[]", "rlx.Dim"), (lambda x, i: float(i), "i32[]", "astype changes its type"),
+            (lambda x, i: np.sin(x), "i32[5]", "functions of rlx.numpy take it"), (lambda x, i: x[x > 2], "bool[5]", "rlx.numpy.where takes masks")]  # fmt: skip
+    for way, seen, instead in ways:
+        message = error_of(lambda: rlx.jit(way)(x, i))
+        assert f"array of {seen} is being traced by" in message and "not while it is traced: " in message and instead in message, message
+
+
+@dataclasses.dataclass
+class Unknown:
+    w: object
+
+
+class Stranger:
+    pass
+
+
+def test_a_class_that_is_no_container_says_how_to_make_it_one():
+    hint = "; rlx.tree_util.register_dataclass makes Unknown a container of arrays)"
+    for call in (lambda: rlx.jit(lambda p: p.w)(Unknown(1.0)), lambda: rlx.jit(Unknown)(1.0), lambda: rlx.grad(lambda p: p.w)(Unknown(1.0)),
+                 lambda: rlx.vmap(lambda p: p.w)(Unknown(jnp.ones(3)))):  # fmt: skip
+        assert error_of(call).endswith(hint)
+    assert error_of(lambda: rlx.jit(lambda p: p)([Stranger()])).endswith("; rlx.tree_util.register_pytree_node makes Stranger a container of arrays)")
+    assert error_of(lambda: rlx.jit(lambda p: p)({1, 2})).endswith("or with DLPack)")
