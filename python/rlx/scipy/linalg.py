@@ -138,6 +138,18 @@ def qr(a, mode="full"):
     return tuple(jnp.linalg.qr(a, "complete" if mode == "full" else "reduced"))
 
 
+def hessenberg(a, calc_q=False):
+    """H = Q^H a Q with zeros below the first subdiagonal; with calc_q H and Q, which is unitary."""
+    from .. import _lax_linalg
+
+    packed, taus = _lax_linalg.hessenberg(a)
+    h = jnp.triu(packed, -1)
+    if not calc_q:
+        return h
+    zero = jnp.zeros_like(h[..., :1])  # in front, so that the first reflection changes nothing and the others stand below the diagonal
+    return h, _lax_linalg.householder_product(jnp.concatenate([zero, packed[..., :-1]], -1), jnp.concatenate([zero[..., 0, :], taus], -1))
+
+
 def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False):
     """c Q, or with the mode left Q c, and R of a = Q R; with `conjugate` of the conjugate of Q."""
     if mode not in ("left", "right") or pivoting:
