@@ -2,6 +2,7 @@
 import enum
 import functools
 import itertools
+import math
 import operator
 
 from . import _trees
@@ -10,6 +11,7 @@ from ._array import place_of
 from ._conversions import asarray
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
 from ._core import Error
+from ._dtypes import as_dtype
 from ._convolutions import (
     ConvDimensionNumbers as ConvDimensionNumbers, conv as conv, conv_dimension_numbers as conv_dimension_numbers, conv_general_dilated as conv_general_dilated,
     conv_general_dilated_patches as conv_general_dilated_patches, conv_transpose as conv_transpose, conv_with_general_padding as conv_with_general_padding,
@@ -371,6 +373,34 @@ def mulhi(x, y):
         zero = asarray(0, "uint64")
         high = high - where(x < 0, q, zero) - where(y < 0, p, zero)
     return call("bitcast", high, name)
+
+
+class RandomAlgorithm(enum.IntEnum):
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+
+def rng_bit_generator(key, shape, dtype="uint32", algorithm=RandomAlgorithm.RNG_DEFAULT):
+    """A key u32[4] for the next numbers, and unsigned integers of 8 to 64 random bits, by Philox4x32-10: the key is its own in two words, and
+    how many blocks of 128 bits were drawn in two more."""
+    key, dtype = array_of(key), as_dtype(dtype)
+    if key.dtype.name != "u32" or key.shape != (4,):
+        raise Error(f"rng_bit_generator: the key is {key._type_text()} (allowed: u32[4])")
+    if dtype.name not in ("u8", "u16", "u32", "u64") or algorithm == RandomAlgorithm.RNG_THREE_FRY:
+        raise Error(f"rng_bit_generator: {dtype.name} by {RandomAlgorithm(algorithm).name} (allowed: u8, u16, u32 and u64 by RNG_DEFAULT or RNG_PHILOX)")
+    words_of = lambda wide: [wide.astype("uint32"), call("shr_logical", wide, asarray(32, "uint64")).astype("uint32")]
+    count = math.prod(shape) * (2 if dtype.name == "u64" else 1)
+    blocks = -(-count // 4)
+    drawn = key[2].astype("uint64") + key[3].astype("uint64") * 2**32
+    at = words_of(drawn + jnp.arange(blocks).astype("uint64"))
+    counter = jnp.stack([*at, jnp.zeros_like(at[0]), jnp.full_like(at[0], 2)], -1)  # 0 and 1 at the end are the blocks of rlx.random
+    words = call("philox_4x32", counter, key[:2]).reshape(-1)[:count]
+    if dtype.name == "u64":
+        words = words[::2].astype("uint64") + words[1::2].astype("uint64") * 2**32
+    elif dtype.name != "u32":
+        words = bitwise_and(words, 2 ** int(dtype.name[1:]) - 1).astype(dtype)
+    return jnp.concatenate([key[:2], jnp.stack(words_of(drawn + blocks))]), words.reshape(tuple(shape))
 
 
 def optimization_barrier(x):

@@ -126,3 +126,28 @@ def test_names_of_dtypes():
     assert dtypes.canonicalize_dtype("float64") == rlx.float64 and dtypes.bfloat16 is rlx.bfloat16 and dtypes.result_type(rlx.float32, rlx.float64) == rlx.float64
     assert [dtypes.itemsize_bits(each) for each in ("int4", "bool", "float8_e4m3fn", "bfloat16", "complex128")] == [4, 8, 8, 16, 128]
     assert [dtypes.scalar_type_of(each) for each in (True, 1, rlx.numpy.zeros(2), np.complex64(1))] == [bool, int, float, complex]
+
+
+def philox(counter, key):
+    """Philox4x32-10 of Salmon et al. 2011 on integers."""
+    for i in range(10):
+        (a, b), (c, d) = [divmod(factor * word, 2**32) for factor, word in ((0xD2511F53, counter[0]), (0xCD9E8D57, counter[2]))]
+        keys = [(word + i * step) % 2**32 for word, step in zip(key, (0x9E3779B9, 0xBB67AE85))]
+        counter = [c ^ counter[1] ^ keys[0], d, a ^ counter[3] ^ keys[1], b]
+    return counter
+
+
+def test_bits_are_blocks_of_philox_and_the_key_counts_them():
+    assert philox([0] * 4, [0, 0]) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]  # of the paper's authors
+    key = np.uint32([0x243F6A88, 0x85A308D3, 0xFFFFFFFF, 7])  # its count goes on in the other word
+    expected = philox([0xFFFFFFFF, 7, 0, 2], key[:2].tolist()) + philox([0, 8, 0, 2], key[:2].tolist())
+    for draw in (lax.rng_bit_generator, rlx.jit(lax.rng_bit_generator, static_argnums=(1, 2))):
+        after, bits = draw(key, (3, 2))
+        assert bits.dtype == rlx.uint32 and bits.tolist() == np.reshape(expected[:6], (3, 2)).tolist() and after.tolist() == [*key[:2].tolist(), 1, 8]
+        assert draw(key, (3,), "uint64")[1].tolist() == [low + high * 2**32 for low, high in zip(expected[:6:2], expected[1:6:2])]
+        assert draw(key, (5,), "uint8")[1].tolist() == [word % 256 for word in expected[:5]] and draw(key, (5,), "uint16")[1].dtype == rlx.uint16
+    assert lax.rng_bit_generator(after, ())[1] == philox([1, 8, 0, 2], key[:2].tolist())[0]
+    for call, text in ((lambda: lax.rng_bit_generator(rlx.random.key(0), (3,)), r"u32\[2\] \(allowed: u32\[4\]\)"), (lambda: lax.rng_bit_generator(key, (3,), "f32"), "f32 by"),
+                       (lambda: lax.rng_bit_generator(key, (3,), algorithm=lax.RandomAlgorithm.RNG_THREE_FRY), "by RNG_THREE_FRY")):  # fmt: skip
+        with pytest.raises(rlx.Error, match=text):
+            call()
