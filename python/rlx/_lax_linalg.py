@@ -68,7 +68,7 @@ def hessenberg(a):
 def householder_product(a, taus):
     """The first columns of the product of I - tau v v^H, whose vectors v stand below the diagonal of a, where they have 1."""
     a, taus = _of_one_type(a, taus)
-    m, n, count = *a.shape[-2:], taus.shape[-1]
+    (m, n), count = a.shape[-2:], taus.shape[-1]
     vectors = jnp.tril(a[..., :count], -1) + jnp.eye(m, count, dtype=a.dtype)
 
     def step(q, reflection):
