@@ -28,7 +28,7 @@ _HOMES = {
     "_control": "associative_scan cond fori_loop map scan switch while_loop",
     "_custom": "custom_jvp custom_vjp",
     "_files": "load_graph load_safetensors",
-    "_graphs": "Executable Graph Session load_program parse_graph",
+    "_graphs": "Executable Graph Session load_program make_graph parse_graph",
     "_host": "ShapeDtypeStruct eval_shape pure_callback register_kernel",
     "_jit": "default_device jit",
     "_kernels": "op",
@@ -49,7 +49,7 @@ if TYPE_CHECKING:  # what type checkers read; `as` says that a name is public
     from ._control import associative_scan as associative_scan, cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
     from ._custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
     from ._files import load_graph as load_graph, load_safetensors as load_safetensors
-    from ._graphs import Executable as Executable, Graph as Graph, Session as Session, load_program as load_program, parse_graph as parse_graph
+    from ._graphs import Executable as Executable, Graph as Graph, Session as Session, load_program as load_program, make_graph as make_graph, parse_graph as parse_graph
     from ._host import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, pure_callback as pure_callback, register_kernel as register_kernel
     from ._jit import default_device as default_device, jit as jit
     from ._kernels import op as op
@@ -76,7 +76,8 @@ def __getattr__(name) -> "typing.Any":
         try:
             return getattr(import_module(".ops", __name__), name)
         except AttributeError:
-            raise AttributeError(f"module 'rlx' has no attribute {name!r}") from None
+            hint = " (rlx.make_graph gives the graph of a function)" if name == "make_jaxpr" else ""
+            raise AttributeError(f"module 'rlx' has no attribute {name!r}{hint}") from None
     globals()[name] = value
     return value
 

@@ -1,15 +1,17 @@
 """Graphs with named inputs and outputs, sessions that compile them, and what came of it."""
+import functools
 import os
 import re
 import shutil
 import subprocess
 
-from . import _core
+from . import _core, _misses, _trees
 from ._array import Array, place_of
 from ._conversions import _implicit
 from ._core import Error
 from ._dtypes import as_dtype
 from ._tables import Table
+from ._tracing import inside_of, leaf_of, name_of
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "reduce_max", "min": "reduce_min", "prod": "prod"}
@@ -207,6 +209,35 @@ class Graph(_core.Graph):
 
     def __reduce__(self):
         return parse_graph, (str(self), self.name)
+
+
+def make_graph(function, static_argnums=(), static_argnames=()):
+    """A function that gives the graph of function(*args, **kwargs), where jax.make_jaxpr gives one of JAX's own: str(graph) is its text.
+    Its inputs have the names of arguments and of what is in them, its outputs begin with "out"; large arrays that the function captures
+    are inputs, too."""
+    from ._jit import Jit
+
+    traced = Jit(function, static_argnums, static_argnames)
+
+    @functools.wraps(function)
+    def graph_of(*args, **kwargs):
+        static, dynamic = traced._split(args, kwargs)
+        leaves, tree = _trees.flatten(dynamic)
+        arrays = [leaf_of(leaf) for leaf in leaves]
+        call = _misses.Call(traced._dynamic_names(static), static, dynamic, tree, arrays)
+        graph = Graph(name_of(function))
+        inputs = [graph.input(name, array.shape, array.dtype) for name, array in zip(call.types, arrays)]
+        for array, like in zip(inputs, arrays):
+            if like._weak:
+                array._set_weak()
+        with inside_of(graph._trace):
+            args, kwargs = traced._joined(static, _trees.unflatten(tree, inputs))
+            result = function(*args, **kwargs)
+            for path, leaf in _trees.leaves_with_path(result):
+                graph.output("out" + _trees.keystr(path), leaf_of(leaf))
+        return graph
+
+    return graph_of
 
 
 def _made(graph):

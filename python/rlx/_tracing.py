@@ -51,6 +51,17 @@ def outside_of_traces():
 ensure_compile_time_eval = outside_of_traces
 
 
+@contextlib.contextmanager
+def inside_of(trace):
+    """What is computed meanwhile is part of the trace."""
+    stack = active.traces = getattr(active, "traces", [])
+    stack.append(trace)
+    try:
+        yield
+    finally:
+        stack.pop()
+
+
 def compile_for(name, arrays, function, sizes=None, donated=()):
     """Traces `function`, of a list of arrays, for arrays like these. `sizes` gives symbolic sizes for an array by its place; the memory of
     those at the places `donated` becomes that of results."""
@@ -61,12 +72,8 @@ def compile_for(name, arrays, function, sizes=None, donated=()):
         else trace.input_like(array, i in donated)
         for i, array in enumerate(arrays)
     ]
-    stack = active.traces = getattr(active, "traces", [])
-    stack.append(trace)
-    try:
+    with inside_of(trace):
         outputs = function(trace, inputs)
-    finally:
-        stack.pop()
     return _core.Compiled(trace, outputs)
 
 

@@ -126,3 +126,22 @@ def test_tables_are_read_by_people_and_programs():
 def test_sessions_are_pickled_by_their_options():
     session = pickle.loads(pickle.dumps(rlx.Session(threads=1, precision="bf16")))
     assert session.threads == 1 and session.device == rlx.Session().device
+
+
+def test_a_function_becomes_a_graph():
+    weights = np.arange(40, dtype=np.float32)
+
+    def scaled(params, x, power=1, *, shift):
+        return {"y": params["w"][0] * x**power + shift, "z": ((rlx.asarray(weights) * x).sum(), 2)}
+
+    x = np.float32([1, 2, 3])
+    graph = rlx.make_graph(scaled, static_argnums=2)({"w": [x]}, 2.0, 3, shift=x)
+    assert [(name, type_) for name, _, type_ in graph.inputs] == [("params['w'][0]", "f32[3]"), ("x", "f32[]"), ("shift", "f32[3]"), ("captured.0", "f32[40]")]
+    assert str(graph).startswith("graph ") and rlx.parse_graph(str(graph)) == graph
+    run = rlx.Session().compile(graph).run({"params['w'][0]": x, "x": np.float32(2), "shift": x, "captured.0": weights})
+    assert run["out['y']"].tolist() == (x * 9).tolist() and run["out['z'][0]"] == 1560 and run["out['z'][1]"] == 2
+    assert "i32[3]" in str(rlx.make_graph(lambda x: x + 1)(np.int32(x)))  # a number has no type of its own
+    assert ": f16[3] = mul(" in str(rlx.make_graph(lambda k, x: x * k)(2.0, x.astype(np.float16)))
+    assert len(rlx.make_graph(rlx.jit(lambda x: x))(x).inputs) == 1
+    with pytest.raises(AttributeError, match="rlx.make_graph gives the graph"):
+        rlx.make_jaxpr
