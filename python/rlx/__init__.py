@@ -23,7 +23,7 @@ uint4, uint8, uint16, uint32, uint64 = [_OF_NUMPY[f"uint{bits}"] for bits in (4,
 bool_, complex64, complex128 = [_OF_NUMPY[name] for name in ("bool", "complex64", "complex128")]
 
 # Modules are imported when they are used: what is here already takes most of the time of an import.
-_MODULES = ("data", "dtypes", "flatten_util", "image", "lax", "nn", "numpy", "ops", "optim", "random", "scipy", "tree_util")
+_MODULES = ("data", "debug", "dtypes", "flatten_util", "image", "lax", "nn", "numpy", "ops", "optim", "random", "scipy", "tree_util")
 _HOMES = {
     "_control": "associative_scan cond fori_loop map scan switch while_loop",
     "_custom": "custom_jvp custom_vjp",
@@ -44,7 +44,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # what type checkers read; `as` says that a name is public
     import typing
 
-    from . import _trees, data as data, dtypes as dtypes, flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy, ops as ops, optim as optim
+    from . import _trees, data as data, debug as debug, dtypes as dtypes, flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy, ops as ops, optim as optim
     from . import random as random, scipy as scipy, tree_util as tree_util
     from ._control import associative_scan as associative_scan, cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
     from ._custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp

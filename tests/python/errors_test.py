@@ -240,3 +240,11 @@ def test_a_class_that_is_no_container_says_how_to_make_it_one():
         assert error_of(call).endswith(hint)
     assert error_of(lambda: rlx.jit(lambda p: p)([Stranger()])).endswith("; rlx.tree_util.register_pytree_node makes Stranger a container of arrays)")
     assert error_of(lambda: rlx.jit(lambda p: p)({1, 2})).endswith("or with DLPack)")
+
+
+def test_what_is_traced_is_not_printed(capsys):
+    rlx.debug.print("x = {} and {y:.1f}", jnp.arange(3), y=jnp.float32(0.25), ordered=True)
+    assert capsys.readouterr().out == "x = [0 1 2] and 0.2\n"
+    for function in (rlx.jit(lambda x: rlx.debug.print("{}", x)), rlx.jit(lambda x: rlx.debug.print("here")), rlx.vmap(lambda x: rlx.debug.print("{x}", x=[x]))):
+        assert "in a traced function, whose program has no effects (allowed: outside; give the value as a result" in error_of(lambda: function(jnp.ones(3)))
+    assert not capsys.readouterr().out
