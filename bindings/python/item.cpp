@@ -1,6 +1,9 @@
 #include "item.h"
 #include "released.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -22,6 +25,17 @@ Hooks& hooks() {
 /// Of a size, as Python pickles it: the factor, and the names and bounds of its symbols.
 using PickledTerm = std::pair<std::int64_t, std::vector<std::pair<std::string, std::int64_t>>>;
 
+/// Another value until the end of the block.
+template <class T>
+struct Exchanged {
+  T& place;
+  T before;
+  Exchanged(T& where, T now) : place(where), before(std::exchange(where, std::move(now))) {}
+  ~Exchanged() { place = std::move(before); }
+  Exchanged(const Exchanged&) = delete;
+  Exchanged& operator=(const Exchanged&) = delete;
+};
+
 std::vector<PickledTerm> pickled_terms(const Dim& dim) {
   std::vector<PickledTerm> terms;
   for (const Dim::Term& term : dim.terms()) {
@@ -42,6 +56,9 @@ Dim dim_of(const std::vector<PickledTerm>& terms) {
 }
 
 }  // namespace
+
+Item::Item(Value traced, std::shared_ptr<Trace> in, bool is_number, std::uint32_t at)
+    : value(traced), trace(std::move(in)), weak(is_number), line(at), number(trace->next_number()) {}
 
 Trace::Trace(std::string name) : graph_(std::move(name)) { note_line(); }
 
@@ -89,7 +106,11 @@ void Item::check_in_use() const {
 Value Trace::value_of(nb::handle array) {
   const Item& item = item_of(array);
   item.check_in_use();
-  if (item.is_traced()) return item.value;
+  if (item.is_traced()) {
+    if (watch_ && item.number <= watch_->since) watch_->taken.push_back(nb::borrow(array));
+    const auto other = others_.find(array.ptr());
+    return other == others_.end() ? item.value : other->second;
+  }
   if (const auto found = known_.find(array.ptr()); found != known_.end()) return found->second;
   const Type type = item.type();
   const auto bytes = static_cast<std::size_t>(type.size().value()) * static_cast<std::size_t>(info(type.dtype).bits) / 8;
@@ -99,6 +120,26 @@ Value Trace::value_of(nb::handle array) {
   known_.emplace(array.ptr(), value);
   if (bytes <= most_constant_bytes) kept_.push_back(nb::borrow(array));
   return value;
+}
+
+nb::list Trace::taken_by(const nb::object& function, nb::handle arrays) {
+  const std::uint64_t since = made_;
+  const nb::list copies = wrap(values_of(arrays, *this), shared_from_this());
+  const Exchanged watch(watch_, std::optional(Watch{since, {}}));
+  function(copies);
+  nb::list taken;
+  for (const nb::object& array : watch_->taken)
+    if (std::ranges::none_of(taken, [&](nb::handle other) { return other.is(array); })) taken.append(array);
+  return taken;
+}
+
+nb::object Trace::with_others(nb::handle arrays, nb::handle others, const nb::object& function) {
+  std::map<PyObject*, Value> all = others_;
+  const Values values = values_of(others, *this);
+  std::size_t i = 0;
+  for (nb::handle array : arrays) all.insert_or_assign(array.ptr(), values.at(i++));
+  const Exchanged exchanged(others_, std::move(all));
+  return function();
 }
 
 nb::object wrap(Item item) {

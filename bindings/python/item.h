@@ -24,11 +24,11 @@ struct Item {
   std::shared_ptr<Trace> trace = {};  // of `value`
   bool weak = false;                  // a Python number: it takes the element type of what it meets
   std::uint32_t line = 0;             // of the program, where `value` was made: see Trace::line
+  std::uint64_t number = 0;           // of a traced array, among those of its trace
   std::optional<Type> donated = {};   // what it was, when a compiled function has taken its elements
 
   explicit Item(Tensor known) : tensor(std::move(known)) {}
-  Item(Value traced, std::shared_ptr<Trace> in, bool is_number = false, std::uint32_t at = 0)
-      : value(traced), trace(std::move(in)), weak(is_number), line(at) {}
+  Item(Value traced, std::shared_ptr<Trace> in, bool is_number = false, std::uint32_t at = 0);
   const Type& type() const { return donated ? *donated : tensor ? tensor->type() : value.type(); }
   bool is_traced() const { return !tensor && !donated; }
   /// Throws Error for a traced array, with what serves instead of its elements, and for one whose elements were taken.
@@ -67,6 +67,11 @@ class Trace : public std::enable_shared_from_this<Trace> {
   Graph& graph() { return graph_; }
   const std::vector<TracedInput>& inputs() const { return inputs_; }
   const std::vector<nb::object>& captured() const { return captured_; }
+  std::uint64_t next_number() { return ++made_; }
+  /// The traced arrays from elsewhere that function(copies of the arrays) takes, in order.
+  nb::list taken_by(const nb::object& function, nb::handle arrays);
+  /// What the function gives, while each of `arrays` stands for the array at its place in `others`.
+  nb::object with_others(nb::handle arrays, nb::handle others, const nb::object& function);
 
  private:
   Graph graph_;
@@ -75,6 +80,13 @@ class Trace : public std::enable_shared_from_this<Trace> {
   std::vector<nb::object> captured_, kept_;  // `known_` has their addresses
   std::map<PyObject*, Value> known_;
   std::vector<SourceLine> lines_;
+  std::uint64_t made_ = 0;
+  struct Watch {
+    std::uint64_t since;
+    std::vector<nb::object> taken;
+  };
+  std::optional<Watch> watch_;              // of taken_by
+  std::map<PyObject*, Value> others_ = {};  // of with_others
 };
 
 /// A Python array around it, of the class that the package has set.

@@ -132,7 +132,9 @@ void bind_transforms(nb::module_& m) {
           [](Trace& trace, const Item& like, bool donated) {
             return wrap(trace.input(like.type().shape, like.type().dtype, like.weak, donated));
           },
-          nb::arg("like"), nb::arg("donated") = false);
+          nb::arg("like"), nb::arg("donated") = false)
+      .def("taken_by", &Trace::taken_by)
+      .def("with_others", &Trace::with_others);
   m.def("trace_of", [](nb::handle arrays) { return trace_of(arrays); });
   m.def("value_and_grad", &value_and_grad_of);
   m.def("vjp", &vjp_of);

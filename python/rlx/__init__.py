@@ -26,7 +26,7 @@ bool_, complex64, complex128 = [_OF_NUMPY[name] for name in ("bool", "complex64"
 _MODULES = ("data", "debug", "dtypes", "flatten_util", "image", "lax", "nn", "numpy", "ops", "optim", "random", "scipy", "tree_util")
 _HOMES = {
     "_control": "associative_scan cond fori_loop map scan switch while_loop",
-    "_custom": "custom_jvp custom_vjp",
+    "_custom": "closure_convert custom_jvp custom_vjp",
     "_files": "load_graph load_safetensors",
     "_graphs": "Executable Graph Session load_program make_graph parse_graph",
     "_host": "ShapeDtypeStruct eval_shape pure_callback register_kernel",
@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # what type checkers read; `as` says that a name is public
     from . import _trees, data as data, debug as debug, dtypes as dtypes, flatten_util as flatten_util, image as image, lax as lax, nn as nn, numpy as numpy, ops as ops, optim as optim
     from . import random as random, scipy as scipy, tree_util as tree_util
     from ._control import associative_scan as associative_scan, cond as cond, fori_loop as fori_loop, map as map, scan as scan, switch as switch, while_loop as while_loop
-    from ._custom import custom_jvp as custom_jvp, custom_vjp as custom_vjp
+    from ._custom import closure_convert as closure_convert, custom_jvp as custom_jvp, custom_vjp as custom_vjp
     from ._files import load_graph as load_graph, load_safetensors as load_safetensors
     from ._graphs import Executable as Executable, Graph as Graph, Session as Session, load_program as load_program, make_graph as make_graph, parse_graph as parse_graph
     from ._host import ShapeDtypeStruct as ShapeDtypeStruct, eval_shape as eval_shape, pure_callback as pure_callback, register_kernel as register_kernel

@@ -6,8 +6,9 @@ import threading
 
 from . import _core, _trees
 from ._core import Error
+from ._dtypes import is_complex, is_floating
 from ._pickling import Pickled
-from ._tracing import flat_outputs, in_trace, leaf_of, name_of
+from ._tracing import current_trace, flat_outputs, in_trace, leaf_of, name_of
 
 
 _MOST_RULES = 2  # within each other: that of the third derivative and beyond is the function's own
@@ -152,6 +153,25 @@ class custom_vjp(_Custom):
             return _core.custom_vjp(called, forward, backward, arrays, trace)
 
         return self._run(static, dynamic, transformed)
+
+
+def closure_convert(function, *example_args):
+    """A function of more arguments, and a list of these: the traced arrays of floats that function(*example_args) takes from around it. So a
+    custom_vjp gets them as arguments, and gives derivatives by them. The arguments of later calls are like the examples."""
+    leaves, tree = _trees.flatten(example_args)
+    arrays = [leaf_of(leaf) for leaf in leaves]
+    trace = current_trace(arrays)
+    taken = [] if trace is None else trace.taken_by(lambda copies: flat_outputs(function(*_trees.unflatten(tree, copies))), arrays)
+    captured = [each for each in taken if is_floating(each.dtype) or is_complex(each.dtype)]
+
+    @functools.wraps(function)
+    def converted(*args):
+        given, others = args[: len(example_args)], args[len(example_args) :]
+        if len(others) != len(captured):
+            raise Error(f"closure_convert of {name_of(function)}: {len(args)} arguments (allowed: {len(example_args)} and {len(captured)} captured ones)")
+        return function(*given) if trace is None else trace.with_others(captured, others, lambda: function(*given))
+
+    return converted, captured
 
 
 class _Rule:

@@ -1,4 +1,6 @@
 """Rules of one's own for derivatives, and derivatives that are kept as functions."""
+import functools
+
 import numpy as np
 import pytest
 
@@ -167,3 +169,54 @@ def test_known_numbers_may_be_computed_while_a_function_is_traced():
         return x * total
 
     assert np.array_equal(f(X), X * 3)
+
+
+def test_what_a_function_takes_from_around_it_becomes_arguments():
+    @functools.partial(rlx.custom_vjp, nondiff_argnums=(0,))
+    def root(function, x, *captured):
+        for _ in range(6):
+            x = x - function(x, *captured) / rlx.grad(lambda v: function(v, *captured))(x)
+        return x
+
+    def forward(function, x, *captured):
+        y = root(function, x, *captured)
+        return y, (y, captured)
+
+    def backward(function, kept, cotangent):  # of the implicit function
+        y, captured = kept
+        slope = rlx.grad(lambda v: function(v, *captured))(y)
+        pull_back = rlx.vjp(lambda *others: function(y, *others), *captured)[1]
+        return (rlx.stop_gradient(y) * 0.0, *pull_back(-cotangent / slope))
+
+    root.defvjp(forward, backward)
+    counts = []
+
+    def cube_root(p, scale):
+        weights = {"p": p, "n": (p * 0).astype("int32") + 3}
+        cubed = lambda x: rlx.cond(x > 0, lambda v: v**3.0 - weights["p"], lambda v: v + weights["n"], x) * scale.sum()  # noqa: E731
+        converted, captured = rlx.closure_convert(cubed, 1.0)
+        counts.append(len(captured))
+        return root(converted, 2.0 + 0 * p, *captured)
+
+    p, scale = np.float32(8), np.float32([1, 2])
+    for function in (cube_root, rlx.jit(cube_root)):
+        value, (by_p, by_scale) = rlx.value_and_grad(function, (0, 1))(p, scale)
+        assert np.isclose(value, 2) and np.isclose(by_p, 1 / 12, rtol=1e-5) and np.allclose(by_scale, 0, atol=1e-6)
+    assert set(counts) == {2}
+    assert np.allclose(rlx.jit(rlx.vmap(rlx.grad(cube_root), (0, None)))(np.float32([8, 27]), scale), [1 / 12, 1 / 27], rtol=1e-5)
+
+
+def test_converted_functions_take_other_values_and_know_their_number():
+    def function(x, w):
+        inner = lambda v: (w * v).sum() + w[0]  # noqa: E731
+        converted, captured = rlx.closure_convert(inner, x)
+        same, none = rlx.closure_convert(lambda v: v + 1, x)
+        assert len(captured) == 1 and captured[0] is w and none == []
+        return converted(x, w), converted(x, 2 * w), converted(x, *captured), inner(x), same(x)
+
+    x, w = np.float32([1, 2]), np.float32([3, 4])
+    assert [each.tolist() for each in rlx.jit(function)(x, w)] == [14, 28, 14, 14, [2, 3]]
+    converted, captured = rlx.closure_convert(lambda v: v * w, x)  # nothing is traced
+    assert captured == [] and converted(x).tolist() == [3, 8]
+    with pytest.raises(rlx.Error, match="closure_convert of .*: 2 arguments .allowed: 1 and 0 captured ones"):
+        converted(x, x)
