@@ -10,8 +10,8 @@ def key(seed):
     if hasattr(seed, "dtype"):
         wide = asarray(seed).astype("uint64")
         return _call("stack", [wide, wide >> 32]).astype("uint32")
-    if not -(2**63) <= seed < 2**64:
-        raise Error(f"key: {seed} (allowed: 0..2^64-1)")
+    if not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
+        raise Error(f"key: {seed!r} (allowed: an integer of 0..2^64-1)")
     return asarray([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], dtype="uint32")
 
 

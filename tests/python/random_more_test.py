@@ -51,6 +51,13 @@ def test_what_is_no_key_is_told_how_to_make_one(draw):
     assert np.array_equal(rlx.tree.leaves(draw(KEY))[0], rlx.tree.leaves(draw(KEY.numpy()))[0])
 
 
+@pytest.mark.parametrize("seed", [1.5, "a", None, 2**64, [1, 2]])
+def test_a_key_is_made_of_an_integer(seed):
+    with pytest.raises(rlx.Error) as caught:
+        random.key(seed)
+    assert str(caught.value) == f"key: {seed!r} (allowed: an integer of 0..2^64-1)"
+
+
 def test_ends_of_a_range_may_be_anything_that_broadcasts():
     numbers = random.uniform(KEY, (2, 3), minval=1.0, maxval=3.0)
     for low, high in ((np.float32(1), np.float64(3)), (np.array(1), jnp.array(3.0)), ([1, 1, 1], np.full((2, 1), 3.0)), (jnp.ones(3), 3)):
