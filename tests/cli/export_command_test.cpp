@@ -131,6 +131,8 @@ TEST_F(ExportBlocks, RefusesWhatNoWeightIs) {
   EXPECT_EQ(refusal("--nested-scales --weights Q4_0"),
             "rlx: coreml: nested scales, which no type has that is stored: the graph has weights in blocks of Q4_K, Q8_0\n");
   EXPECT_EQ(refusal("--minimum-target 17 --weights F16"), "rlx: coreml: forms of blocks for iOS 17, which has none (allowed: 18, 26)\n");
+  EXPECT_EQ(refusal("--weights q8_0=Q4_0 --weights Q8_0=F16"),
+            "rlx: coreml: weights in blocks as 'Q8_0=F16' and as 'q8_0=Q4_0' (allowed: one of them)\n");
   EXPECT_NE(refusal("--weights Q4_0 --weights F16").find("F16: what becomes of these weights is given twice"), std::string::npos);
 }
 

@@ -78,8 +78,11 @@ bool has_parts(const std::string& type) {
 }
 
 void check_block_types(const CoreMlOptions& options) {
+  std::map<const BlockFormat*, std::string> given;  // names are the same in capital letters and in small ones
   for (const auto& [from, to] : options.block_types) {
     if (!from.empty() && !has_parts(from)) fail("coreml: weights in blocks of '{}' (allowed: types of blocks, such as IQ3_S)", from);
+    const auto [known, is_new] = given.emplace(find_block_format(from), fmt::format("{}={}", from, to));
+    if (!is_new) fail("coreml: weights in blocks as '{}' and as '{}={}' (allowed: one of them)", known->second, from, to);
     const BlockFormat* const format = find_block_format(to);
     if (!has_parts(to) && !(format && format->name == "F16"))
       fail("coreml: weights in blocks as '{}' (allowed: F16, and types of blocks, such as Q4_0)", to);
