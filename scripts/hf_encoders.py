@@ -3,12 +3,14 @@
 tests/fixtures/hf_more. `expected.safetensors` holds input_ids, attention_mask (the second text is padded) and, in f32 and f64, the last
 states, or the scores of models that classify. Where there is a tokenizer, `texts.json` holds texts (or pairs of them) with their ids and
 what the model makes of them in f64: the mean of the states as a vector of length 1, or the scores; and how far f32 is from it. Of models
-that say words for masked ones, of which token types are not recorded, it holds the likeliest tokens of each mask and their probabilities.
+that say words for masked ones, of which token types are not recorded, it holds the likeliest tokens of each mask and their probabilities. Of models that label texts or tokens it holds what transformers' pipelines give,
+places in bytes.
 
     pip install transformers==5.23.0 torch safetensors
     scripts/hf_encoders.py tests/fixtures/hf_more
     scripts/hf_encoders.py tests/fixtures/masked_words
     scripts/hf_encoders.py tests/fixtures/hf_options
+    scripts/hf_encoders.py tests/fixtures/labels
 """
 import json
 import sys
@@ -61,6 +63,26 @@ MASKED = {
         ),
         "words"
     ),
+}
+
+ENTITIES = {"id2label": dict(enumerate(["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "ANIMAL"]))}
+FEELINGS = {"id2label": dict(enumerate(["NEGATIVE", "neutral, or neither", "POSITIVE"]))}
+
+LABELS = {
+    "bert-tokens": (tf.BertForTokenClassification, tf.BertConfig(**SIZES, **ENTITIES), "words"),
+    "roberta-tokens": (tf.RobertaForTokenClassification, tf.RobertaConfig(**ROBERTA, **ENTITIES), "bytes"),
+    "distilbert-tokens": (tf.DistilBertForTokenClassification, tf.DistilBertConfig(**DISTIL, **ENTITIES), "words"),
+    "xlm-roberta-tokens": (tf.XLMRobertaForTokenClassification, tf.XLMRobertaConfig(**ROBERTA, num_labels=3), "pieces"),
+    "modernbert-tokens": (tf.ModernBertForTokenClassification, tf.ModernBertConfig(**MODERN, classifier_bias=True, **ENTITIES), "words"),
+    "bert-feelings": (tf.BertForSequenceClassification, tf.BertConfig(**SIZES, **FEELINGS), "words"),
+    "roberta-topics": (
+        tf.RobertaForSequenceClassification,
+        tf.RobertaConfig(**ROBERTA, **FEELINGS, problem_type="multi_label_classification"), "bytes"
+    ),
+    "distilbert-number": (
+        tf.DistilBertForSequenceClassification, tf.DistilBertConfig(**DISTIL, num_labels=1, problem_type="regression"), "words"
+    ),
+    "modernbert-one": (tf.ModernBertForSequenceClassification, tf.ModernBertConfig(**MODERN, **ONE), "words"),
 }
 
 CORPUS = [
@@ -147,6 +169,30 @@ def record_masks(folder, model, tokenizer):
     (folder / "texts.json").write_text(json.dumps({"distance": distance, "rows": rows}, indent=1) + "\n")
 
 
+def labelled(model, tokenizer, text):
+    """What a pipeline gives of a text: the scores of all labels, or parts with a label and their places in bytes."""
+    longest = model.config.max_position_embeddings - (2 if "roberta" in model.config.model_type else 0)
+    fast = tf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=longest)
+    if "type_vocab_size" not in model.config.to_dict():
+        fast.model_input_names = ["input_ids", "attention_mask"]
+    if "Sequence" in type(model).__name__:
+        scores = tf.pipeline("text-classification", model=model, tokenizer=fast, top_k=None)([text], truncation=True)[0]
+        return {each["label"]: each["score"] for each in scores}
+    parts = tf.pipeline("token-classification", model=model, tokenizer=fast, aggregation_strategy="simple")(text)
+    place = lambda at: len(text[:at].encode())
+    return [
+        {"label": part["entity_group"], "score": float(part["score"]), "begin": place(part["start"]), "end": place(part["end"])}
+        for part in parts
+    ]
+
+
+def record_labels(folder, model, tokenizer):
+    rows = [{"text": text, "labels": labelled(model.double(), tokenizer, text)} for text in TEXTS + CORPUS if text]
+    tokenizer.no_truncation()
+    tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
+    (folder / "texts.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+
 def record_texts(folder, model, tokenizer):
     scores = hasattr(model, "classifier")
     tokenizer.enable_truncation(model.config.max_position_embeddings - (2 if "roberta" in model.config.model_type else 0))
@@ -207,7 +253,7 @@ def write(folder, kind, config, tokenizer):
     masked = "MaskedLM" in kind.__name__
     if getattr(config, "type_vocab_size", 0) > 0 and not masked:
         inputs["token_type_ids"] = torch.zeros_like(ids)
-    name = "logits" if masked or "Sequence" in kind.__name__ else "last_hidden_state"
+    name = "logits" if masked or "Classification" in kind.__name__ else "last_hidden_state"
     with torch.no_grad():
         out = model(**inputs, output_hidden_states=True)
         wide = model.double()(**inputs)[name]
@@ -216,13 +262,14 @@ def write(folder, kind, config, tokenizer):
         expected["hidden_states_row0"] = torch.stack([state[0] for state in out.hidden_states])
     save_file({key: value.clone().contiguous() for key, value in expected.items()}, folder / "expected.safetensors")
     if tokenizer:
-        (record_masks if masked else record_texts)(folder, model, tokenizer_of(tokenizer, config.vocab_size))
+        record = record_masks if masked else record_labels if folder.parent.name == "labels" else record_texts
+        record(folder, model, tokenizer_of(tokenizer, config.vocab_size))
     print(folder, float((out[name] - wide).abs().max()), float(out[name].abs().max()))
 
 
 def main():
     target = Path(sys.argv[1])
-    models = {"masked_words": MASKED, "hf_options": OPTIONS}.get(target.name, MODELS)
+    models = {"masked_words": MASKED, "hf_options": OPTIONS, "labels": LABELS}.get(target.name, MODELS)
     for name in sys.argv[2:] or models:
         write(target / name, *models[name])
 

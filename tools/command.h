@@ -8,6 +8,7 @@ namespace rlx::command {
 
 void add_embed(CLI::App& app);
 void add_rerank(CLI::App& app);
+void add_classify(CLI::App& app);
 void add_fill(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_calibrate(CLI::App& app);

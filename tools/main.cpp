@@ -26,6 +26,7 @@ void add_commands(CLI::App& app) {
   using namespace rlx::command;
   add_embed(app);
   add_rerank(app);
+  add_classify(app);
   add_fill(app);
   add_tokenize(app);
   add_calibrate(app);

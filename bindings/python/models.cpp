@@ -8,12 +8,14 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "item.h"
 #include "progress.h"
 #include "released.h"
 #include "rlx/batch.h"
+#include "rlx/classifier.h"
 #include "rlx/perplexity.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
@@ -181,6 +183,44 @@ void bind_batches(nb::module_& m) {
       });
 }
 
+std::vector<std::vector<std::pair<std::string, float>>> classify(const Classifier& classifier, const Texts& texts,
+                                                                 const nb::object& progress) {
+  const Released released;
+  std::vector<std::vector<std::pair<std::string, float>>> all;
+  for (const auto& labels : classifier.classify(texts, progress_of(progress))) {
+    auto& mine = all.emplace_back();
+    for (const auto& [label, score] : labels) mine.emplace_back(classifier.labels()[label], score);
+  }
+  return all;
+}
+
+using Part = std::tuple<std::string, float, std::size_t, std::size_t>;
+
+std::vector<std::vector<Part>> labelled_parts(const Classifier& classifier, const Texts& texts, const nb::object& progress) {
+  const Released released;
+  std::vector<std::vector<Part>> all;
+  for (const auto& parts : classifier.parts(texts, progress_of(progress))) {
+    auto& mine = all.emplace_back();
+    for (const LabelledPart& part : parts) mine.emplace_back(part.label, part.score, part.begin, part.end);
+  }
+  return all;
+}
+
+void bind_classifier(nb::module_& m) {
+  nb::class_<Classifier>(m, "Classifier", "Labels texts, or parts of them.")
+      .def_static(
+          "_open",
+          [](const Path& path, const std::optional<Session>& session, std::int64_t batch_size, const Adapters& adapters) {
+            const Released released;
+            return Classifier::open(path, session ? *session : Session(), {.batch_size = batch_size, .adapters = adapters_of(adapters)});
+          },
+          nb::arg("path"), nb::arg("session") = nb::none(), nb::arg("batch_size") = 32, nb::arg("adapters") = Adapters())
+      .def_prop_ro("labels", &Classifier::labels)
+      .def_prop_ro("labels_parts", &Classifier::labels_parts)
+      .def("classify", &classify, nb::arg("texts"), nb::arg("progress") = nb::none())
+      .def("parts", &labelled_parts, nb::arg("texts"), nb::arg("progress") = nb::none());
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -212,6 +252,7 @@ void bind_models(nb::module_& m) {
             return reranker.score(query, texts, progress_of(progress));
           },
           nb::arg("query"), nb::arg("texts"), nb::arg("progress") = nb::none());
+  bind_classifier(m);
   nb::class_<TextTokenizer>(m, "Tokenizer", "The tokenizer of a model, without the model.")
       .def_static("open", &TextTokenizer::open, nb::arg("path"))
       .def("encode", &TextTokenizer::encode, nb::arg("text"), nb::arg("add_special_tokens") = true)

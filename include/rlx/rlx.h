@@ -5,6 +5,7 @@
 #include "rlx/batch.h"
 #include "rlx/calibrator.h"
 #include "rlx/chat_template.h"
+#include "rlx/classifier.h"
 #include "rlx/convert.h"
 #include "rlx/export.h"
 #include "rlx/format.h"

@@ -34,7 +34,7 @@ _HOMES = {
     "_kernels": "op",
     "_linear": "block_until_ready custom_gradient device_get device_put linear_transpose",
     "_misses": "explain_cache_misses",
-    "_models": "Model Reranker SentenceEncoder convert quantize",
+    "_models": "Classifier Model Reranker SentenceEncoder convert quantize",
     "_tracing": "ensure_compile_time_eval",
     "_transforms": "checkpoint checkpoint_name checkpoint_policies grad hessian hvp jacfwd jacobian jacrev jvp linearize remat stop_gradient value_and_grad vjp vmap",
 }
@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # what type checkers read; `as` says that a name is public
     from ._kernels import op as op
     from ._linear import block_until_ready as block_until_ready, custom_gradient as custom_gradient, device_get as device_get, device_put as device_put, linear_transpose as linear_transpose
     from ._misses import explain_cache_misses as explain_cache_misses
-    from ._models import Model as Model, Reranker as Reranker, SentenceEncoder as SentenceEncoder, convert as convert, quantize as quantize
+    from ._models import Classifier as Classifier, Model as Model, Reranker as Reranker, SentenceEncoder as SentenceEncoder, convert as convert, quantize as quantize
     from ._tracing import ensure_compile_time_eval as ensure_compile_time_eval
     from ._transforms import checkpoint as checkpoint, checkpoint_name as checkpoint_name, checkpoint_policies as checkpoint_policies, grad as grad, hessian as hessian, hvp as hvp, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp, linearize as linearize, remat as remat, stop_gradient as stop_gradient, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap
 

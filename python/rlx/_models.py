@@ -1,4 +1,4 @@
-"""Models from files: language models, encoders, rerankers. They are pickled by their paths, and weights are mapped where they are opened."""
+"""Models from files: language models, encoders, rerankers, classifiers. They are pickled by their paths, and weights are mapped where they are opened."""
 import functools
 import json
 import os
@@ -90,6 +90,45 @@ class Reranker(_Opened):
         """Pairs of place and score, the best first; equal ones in order."""
         scores = self.score(query, texts, progress)
         return sorted(enumerate(scores), key=lambda pair: -pair[1])
+
+
+class Classifier(_Opened):
+    """Labels texts, or names and places in them: a BERT for sequence or token classification, and others. Any number of threads may use it."""
+
+    def __init__(self, path, session=None, batch_size=32, adapters=(), threads=0, precision=None, device=""):
+        adapters = _absolute(adapters)
+        super().__init__(path, dict(batch_size=batch_size, adapters=adapters, threads=threads, precision=precision, device=device), session)
+        self._core = _core.Classifier._open(path, session or _session(threads, precision, device), batch_size, adapters)
+
+    @property
+    def labels(self):
+        """The names of the labels."""
+        return self._core.labels
+
+    @property
+    def labels_parts(self) -> bool:
+        """Whether it labels parts of texts, and not whole ones."""
+        return self._core.labels_parts
+
+    def classify(self, texts, progress=False):
+        """For each text pairs of label and score, 0..1, the likeliest first."""
+        with _progress.shown(progress, "classify") as report:
+            return self._core.classify(_texts_of(texts), report)
+
+    def parts(self, texts, progress=False):
+        """For each text its parts with a label, in order: dicts of label, score, begin, end (places in the str) and text."""
+        texts = _texts_of(texts)
+        with _progress.shown(progress, "classify") as report:
+            found = self._core.parts(texts, report)
+        return [_parts_of(text, parts) for text, parts in zip(texts, found)]
+
+
+def _parts_of(text, parts):
+    """Places in bytes become places in the text."""
+    data = text.encode()
+    place = {at: len(data[:at].decode(errors="ignore")) for part in parts for at in part[2:]}
+    return [dict(label=label, score=score, begin=place[begin], end=place[end], text=text[place[begin]:place[end]])
+            for label, score, begin, end in parts]  # fmt: skip
 
 
 def _ids_of(ids):

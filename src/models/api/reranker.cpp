@@ -39,7 +39,7 @@ bool config_says_sigmoid(const JsonField& config) {
 
 void check_scores(const DecoderConfig& encoder, const std::filesystem::path& path) {
   const std::int64_t labels = encoder.text_head.labels;
-  if (labels == 0)
+  if (labels == 0 || encoder.text_head.each_token)
     fail("{}: the model scores no texts (needed: one for sequence classification, such as BertForSequenceClassification)", path.string());
   if (labels > 1) fail("{}: the model has {} labels, which do not put texts in an order (allowed: 1)", path.string(), labels);
 }

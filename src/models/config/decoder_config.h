@@ -88,10 +88,11 @@ struct ShortConvolutionConfig {
   bool bias = false;
 };
 
-/// What scores whole texts, of an encoder: the first token's state or the mean of all, a dense layer, one number for each label.
+/// What labels texts, of an encoder: the first token's state or the mean of all, or the states of each token, a dense layer, one number for
+/// each label.
 struct TextHead {
   std::int64_t labels = 0;  // 0: there is no classifier
-  bool mean = false;
+  bool mean = false, each_token = false;
   bool dense = true, dense_bias = true, norm = false;
   HiddenActivation activation = HiddenActivation::tanh;
 };

@@ -54,6 +54,18 @@ EncodedText encode_packed(Flow flow, const DecoderConfig& config, std::int64_t m
   return text;
 }
 
+Value pooled(const TextHead& head, const EncodedText& text) {
+  return pool(text.states.back(), text.inputs.attention_mask, {head.mean ? Pooling::mean : Pooling::cls});
+}
+
+/// What a text head's dense layer makes of vectors (..., hidden_size).
+Value through_dense(Flow here, const DecoderConfig& config, Value x) {
+  const TextHead& head = config.text_head;
+  if (!head.dense) return x;
+  x = activate(head.activation, here.linear("dense", x, config.hidden_size, head.dense_bias));
+  return head.norm ? decoder_norm(here, "norm", config.norm, x) : x;
+}
+
 }  // namespace
 
 TextForm text_form(const DecoderConfig& config) {
@@ -87,16 +99,13 @@ Value token_logits(Flow flow, const DecoderConfig& config, const EncodedText& te
 }
 
 Value text_vector(Flow flow, const DecoderConfig& config, const EncodedText& text) {
-  const TextHead& head = config.text_head;
-  Flow here = flow.scope("classifier");
-  Value x = pool(text.states.back(), text.inputs.attention_mask, {head.mean ? Pooling::mean : Pooling::cls});
-  if (!head.dense) return x;
-  x = activate(head.activation, here.linear("dense", x, config.hidden_size, head.dense_bias));
-  return head.norm ? decoder_norm(here, "norm", config.norm, x) : x;
+  return through_dense(flow.scope("classifier"), config, pooled(config.text_head, text));
 }
 
 Value text_scores(Flow flow, const DecoderConfig& config, const EncodedText& text) {
-  return flow.scope("classifier").linear("output", text_vector(flow, config, text), config.text_head.labels);
+  const TextHead& head = config.text_head;
+  Flow here = flow.scope("classifier");
+  return here.linear("output", through_dense(here, config, head.each_token ? text.states.back() : pooled(head, text)), head.labels);
 }
 
 }  // namespace rlx

@@ -36,7 +36,7 @@ EncodedText encode_texts(Flow flow, const DecoderConfig& config, std::int64_t ma
 Value token_logits(Flow flow, const DecoderConfig& config, const EncodedText& text);
 /// A text as one vector, through the dense layer below a classifier: (B, hidden_size).
 Value text_vector(Flow flow, const DecoderConfig& config, const EncodedText& text);
-/// A text's score for each label: (B, labels).
+/// A text's score for each label, (B, labels), or those of its tokens, (B, S, labels).
 Value text_scores(Flow flow, const DecoderConfig& config, const EncodedText& text);
 
 }  // namespace rlx

@@ -25,7 +25,8 @@ DecoderConfig as_bert(DecoderConfig c, const JsonField& config) {
   c.position_embedding = true;
   for (DecoderLayer& layer : c.layers) layer.rope = -1;
   c.embedding_norm = true, c.output_norm = false;
-  c.text_head.labels = read_labels(config);
+  read_labels(config, c.text_head);
+  c.text_head.dense = !c.text_head.each_token;
   c.output = c.output_dense = c.output_bias = predicts_words(config);
   c.tied_output = c.output && flag_or(config, "tie_word_embeddings", true);
   return c;
@@ -108,7 +109,7 @@ WeightNames roberta_names(const DecoderConfig& config) {
   WeightNames names = names_of_bert();
   names.prefix = "roberta.";
   add_word_head(config, names, "lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias");
-  if (config.text_head.labels > 0) {  // else the dense layer is the pooler's
+  if (config.text_head.labels > 0 && config.text_head.dense) {  // else the dense layer is the pooler's
     names.whole.push_back({{"classifier.dense"}, "classifier.dense"});
     names.whole.push_back({{"classifier.output"}, "classifier.out_proj"});
   }
@@ -182,12 +183,12 @@ bool is_made_for(const JsonField& config, std::string_view ending) {
 
 bool predicts_words(const JsonField& config) { return is_made_for(config, "ForMaskedLM") || is_made_for(config, "ForPreTraining"); }
 
-std::int64_t read_labels(const JsonField& config) {
-  if (!is_made_for(config, "ForSequenceClassification")) return 0;
+void read_labels(const JsonField& config, TextHead& head) {
+  head.each_token = is_made_for(config, "ForTokenClassification");
+  if (!head.each_token && !is_made_for(config, "ForSequenceClassification")) return;
   const auto labels = config.find("id2label");
-  if (!labels) return size_or(config, "num_labels", 2);
-  if (!labels->value().is_object() || labels->value().empty()) labels->refuse("expected an object with a name for each label");
-  return static_cast<std::int64_t>(labels->value().size());
+  head.labels = labels ? static_cast<std::int64_t>(labels->value().size()) : size_or(config, "num_labels", 2);
+  if (labels && (!labels->value().is_object() || head.labels == 0)) labels->refuse("expected an object with a name for each label");
 }
 
 }  // namespace rlx

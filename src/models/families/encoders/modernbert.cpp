@@ -24,7 +24,7 @@ void read_modernbert_layers(const JsonField& config, DecoderConfig& c) {
 }
 
 void read_classifier(const JsonField& config, TextHead& head) {
-  head.labels = read_labels(config);
+  read_labels(config, head);
   const auto pooling = config.find("classifier_pooling");
   head.mean = pooling && pooling->as_one_of({"cls", "mean"}) == 1;
   head.dense_bias = flag_or(config, "classifier_bias", false), head.norm = true;

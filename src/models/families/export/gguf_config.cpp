@@ -223,6 +223,7 @@ void describe_labels(const ModelFolder& folder, const DecoderConfig& c, bool mod
   const TextHead& head = c.text_head;
   if (modern) keys.size("classifier.pooling_type", head.mean ? 1 : 2);
   if (head.labels == 0) return;
+  if (head.each_token) refuse_encoder(folder, "it labels each token");
   if (head.activation != (modern ? HiddenActivation::gelu : HiddenActivation::tanh))
     keys.text("classifier.activation", activation_name(head.activation));  // ours: others know the architecture's alone
   std::vector<std::string> names;
