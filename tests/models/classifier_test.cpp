@@ -122,8 +122,8 @@ TEST(Classifier, ConfigsThatLieAreNamed) {
     write_text(folder / "config.json", config.dump());
     return error_of([&] { Classifier::open(folder.path(), Session()); });
   };
-  EXPECT_NE(message(R"({"id2label": {"0": "a", "1": "b", "3": "c"}})").find("id2label.2"), std::string::npos);
-  EXPECT_NE(message(R"({"id2label": {"0": "a", "1": 7, "2": "c"}})").find("id2label.1"), std::string::npos);
+  EXPECT_NE(message(R"({"id2label": {"0": "a", "1": "b", "3": "c"}})").find("['id2label']: the field '2' is missing"), std::string::npos);
+  EXPECT_NE(message(R"({"id2label": {"0": "a", "1": 7, "2": "c"}})").find("['id2label']['1']: expected a string"), std::string::npos);
   EXPECT_NE(message(R"({"id2label": {"0": "a"}})").find("classifier"), std::string::npos);
   EXPECT_NE(message(R"({"problem_type": "poetry"})").find("problem_type"), std::string::npos);
 }
