@@ -282,7 +282,7 @@ def test_numbers_have_room_in_the_types_that_they_take():
                    lambda: jnp.maximum(x, 3 * 10**9), lambda: jnp.clip(x, 0, 2**40), lambda: x.at[0].set(2**40), lambda: bytes_ + 2**31,
                    lambda: rlx.array([300], dtype="int8"), lambda: rlx.asarray(-1, dtype="uint8"), lambda: rlx.array([2**40], dtype="int32"),
                    lambda: rlx.random.key(2**70)):  # fmt: skip
-        with pytest.raises(rlx.Error, match="has no room|allowed: 0..2"):
+        with pytest.raises(rlx.Error, match=r"has no room|allowed: (an integer of )?0\.\.2"):
             broken().numpy()
     assert (bytes_ & -1).numpy() == 1 and (bytes_ + 300).numpy() == 45  # as in JAX: of what i32 has room for the low bits
     assert (rlx.array([1], dtype="uint32") | 0xFFFFFFFF).numpy() == 0xFFFFFFFF and (rlx.array([1], dtype="int64") + 2**40).numpy() == 2**40 + 1
