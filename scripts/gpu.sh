@@ -83,4 +83,5 @@ suite vectors 2 "$build/tests/vectors_tests"
 suite gpu_registry_long 4 "$tests" --source=backends/gpu_registry_long
 suite gpu_registry_others_long 4 "$tests" --source=backends/gpu_registry_others_long
 suite gpu_random_graphs_long 3 "$tests" --source=backends/gpu_random_graphs_long
+suite gpu_transforms_long 2 "$tests" --source=backends/gpu_transforms_long --gtest_filter="EachVendor*"
 wait

@@ -1,22 +1,20 @@
-// Gradients of random graphs, and random graphs on batches of examples, on the CPU and on devices.
-#include "backends/gpu_device.h"
-#include "backends/opencl_device.h"
+#pragma once
 #include "backends/random_graphs.h"
 #include "rlx/transform.h"
 
+// Gradients of random graphs, and random graphs on batches of examples.
 namespace rlx::test {
-namespace {
 
 /// A float scalar that every element of a float result changes, each by another weight.
-Value weighted_sum(const Value& x) {
+inline Value weighted_sum(const Value& x) {
   const Value flat = reshape(x, {x.type().size()});
   return sum_all(cast(flat, x.dtype() == f64 ? f64 : f32) * cos(cast(iota(flat, flat.shape(), i32, 0), x.dtype() == f64 ? f64 : f32)));
 }
 
-std::string prefix_of(const std::string& name) { return name.substr(0, name.find('_') + 1); }
+inline std::string prefix_of(const std::string& name) { return name.substr(0, name.find('_') + 1); }
 
 /// For each of the graphs drawn into one, the weighted sum of its float outputs and the gradients of that by its float inputs.
-Graph with_gradients(const Graph& graph) {
+inline Graph with_gradients(const Graph& graph) {
   Graph outer;
   Values all;
   for (const auto& [input, value] : graph.inputs()) all.push_back(outer.add_input(input));
@@ -43,31 +41,17 @@ Graph with_gradients(const Graph& graph) {
 }
 
 /// The graph on three examples; what they share are its parameters.
-Graph of_each_example(const Graph& graph) {
+inline Graph of_each_example(const Graph& graph) {
   std::map<std::string, std::optional<std::int64_t>> axes;
   for (const auto& [input, value] : graph.inputs())
     if (input.kind == InputKind::input) axes[input.name] = 0;
   return vmap_graph(graph, axes, 0, Dim(3));
 }
 
-void expect_equal(const Session& session, Seeds gradients, Seeds batches) {
+inline void expect_transforms_equal(const Session& session, Seeds gradients, Seeds batches) {
   gradients = chosen_or(gradients), batches = chosen_or(batches);
   run_seeds(session, gradients.begin, gradients.end, false, {.of = with_gradients, .has_bf16 = false});
   run_seeds(session, batches.begin, batches.end, false, {.of = of_each_example});
 }
 
-TEST(TransformsOnCpu, OfRandomGraphs) { expect_equal(Session(), {.begin = 0, .end = 100}, {.begin = 100, .end = 200}); }
-
-class TransformsOnGpu : public EachGpuTest {};
-INSTANTIATE_TEST_SUITE_P(EachVendor, TransformsOnGpu, testing::Values("cuda", "rocm"),
-                         [](const auto& info) { return std::string(info.param); });
-TEST_P(TransformsOnGpu, OfRandomGraphs) { expect_equal(session(), {.begin = 200, .end = 220}, {.begin = 220, .end = 240}); }
-
-using TransformsOnOpenCl = OpenClTest;
-TEST_F(TransformsOnOpenCl, OfRandomGraphs) {
-  const auto gpu = as_gpu();
-  expect_equal(Session(Device(*gpu), {.cache_folder = std::filesystem::path()}), {.begin = 240, .end = 250}, {.begin = 250, .end = 260});
-}
-
-}  // namespace
 }  // namespace rlx::test
