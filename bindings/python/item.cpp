@@ -213,11 +213,13 @@ void bind_types(nb::module_& m) {
           },
           nb::sig("def __reduce__(self) -> tuple"))
       .def("__hash__", &Dim::hash)
-      .def("__eq__",
-           [](const Dim& a, nb::handle b) {
-             if (nb::isinstance<Dim>(b)) return a == nb::cast<const Dim&>(b);
-             return nb::isinstance<nb::int_>(b) && a == Dim(nb::cast<std::int64_t>(b));
-           })
+      .def(
+          "__eq__",
+          [](const Dim& a, nb::handle b) {
+            if (nb::isinstance<Dim>(b)) return a == nb::cast<const Dim&>(b);
+            return nb::isinstance<nb::int_>(b) && a == Dim(nb::cast<std::int64_t>(b));
+          },
+          nb::arg().none())
       .def(
           "__add__", [](const Dim& a, const Dim& b) { return a + b; }, nb::is_operator())
       .def(

@@ -77,7 +77,7 @@ std::vector<Dim::Term> Dim::terms() const {
 }
 
 std::int64_t Dim::value() const {
-  if (!is_static()) fail("size {} is symbolic where a fixed size is needed", to_string());
+  if (!is_static()) fail("rlx.Dim: size {} is symbolic where a fixed size is needed", to_string());
   return constant_;
 }
 
