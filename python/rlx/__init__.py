@@ -1,6 +1,7 @@
 """RLX: a compiler and runtime for machine learning.
 
 rlx.numpy has NumPy's functions over rlx.Array, rlx.ops every function of the registry; jit, grad, vmap and others take functions of arrays."""
+from . import _sizes as _sizes
 from ._array import Array as Array
 from ._conversions import array as array, asarray as asarray, from_dlpack as from_dlpack
 from ._core import (

@@ -172,7 +172,10 @@ class Array(_core.ArrayBase):
         if self.ndim == 0:
             raise TypeError("an array without axes has no length")
         if isinstance(self.shape[0], Dim):
-            raise Error(f"the length of {self._type_text()} is the symbol {self.shape[0]} on axis 0 (allowed: known sizes where an array is a list)")
+            from ._sizes import called_function
+
+            raise Error(f"{called_function()}the length of {self._type_text()} is the symbol {self.shape[0]} on axis 0 (allowed: known sizes where an array "
+                        "is a list)")  # fmt: skip
         return self.shape[0]
 
     def __iter__(self):

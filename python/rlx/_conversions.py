@@ -2,14 +2,14 @@
 import sys
 
 from . import _core
-from ._array import Array, _call, check_device, from_numpy
-from ._core import DType, Error
+from ._array import active, Array, _call, check_device, from_numpy
+from ._core import Dim, DType, Error
 from ._dtypes import OF_PYTHON, PACKED, as_dtype, is_integer, is_numpy, numpy_dtype
 
 
 def asarray(value, dtype=None, copy=None, device=None) -> Array:
-    """An array of `value`: a number, nested lists, or an array of NumPy or of any library with DLPack. Memory is shared where it can be, and
-    must not change then; with copy=True it is copied."""
+    """An array of `value`: a number, a size in a traced function, nested lists, or an array of NumPy or of any library with DLPack. Memory is
+    shared where it can be, and must not change then; with copy=True it is copied."""
     check_device(device)
     array = _converted(value, None if dtype is None else as_dtype(dtype), bool(copy))
     return array if dtype is None or array.dtype == as_dtype(dtype) else array.astype(dtype)
@@ -32,6 +32,10 @@ def _converted(value, dtype, copy):
         return _number(value, dtype or _usual_dtype(value))
     if isinstance(value, (list, tuple, range)):
         return _from_list(value, dtype)
+    if isinstance(value, Dim) and getattr(active, "traces", None):  # a run of what is traced will know it
+        from ._indexing import number_of
+
+        return number_of(value, dtype if dtype is not None and is_integer(dtype) else DType.i32, _number(0, DType.i32))
     if hasattr(value, "__dlpack__"):
         return from_dlpack(value, copy or None)
     if hasattr(value, "__array__"):
@@ -81,7 +85,7 @@ def _number(value, dtype):
 def _from_list(value, dtype):
     import numpy
 
-    if any(isinstance(item, Array) for item in _leaves(value)):
+    if any(isinstance(item, (Array, Dim)) for item in _leaves(value)):
         return _call("stack", [_converted(item, dtype, False) for item in value])
     array = numpy.asarray(value)
     if dtype is not None and is_integer(dtype) and array.dtype.kind in "iu" and array.size:

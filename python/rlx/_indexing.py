@@ -93,7 +93,7 @@ class _Basic:
         else:
             if not hasattr(entry, "__index__"):
                 raise IndexError(f"a {type(entry).__name__} is no index (allowed: integers, slices, ..., None, arrays of integers or bool)")
-            self.add_integer(axis, size, entry.__index__())
+            self.add_integer(axis, size, entry if isinstance(entry, Dim) else entry.__index__())
 
     def add_range(self, start, limit, stride):
         self.start.append(start), self.limit.append(limit), self.stride.append(stride)
@@ -120,7 +120,9 @@ class _Basic:
             self.reversed.append(axis)
             return self.add_range(0, size, 1)
         if entry.step not in (None, 1):
-            raise Error(f"a slice of axis {axis} of size {size} has the step {entry.step} (allowed: 1, and -1 over the whole axis)")
+            from ._sizes import called_function
+
+            raise Error(f"{called_function()}a slice of axis {axis} of size {size} has the step {entry.step} (allowed: 1, and -1 over the whole axis)")
         ends = [0 if entry.start is None else entry.start, size if entry.stop is None else entry.stop]
         self.add_range(*[size + end if isinstance(end, int) and end < 0 else end for end in ends], 1)
 
@@ -140,7 +142,11 @@ def widened(index):
 
 def number_of(size, dtype, array):
     """A size as what indices are compared with and added to. One of a symbol is known when the program of `array`, which has it, runs."""
-    return _call("dim_value", array, size, dtype) if isinstance(size, Dim) else size
+    if not isinstance(size, Dim):
+        return size
+    least = min(-(-size).upper, 0)  # a difference of sizes may be negative
+    number = _call("dim_value", array, size - least, dtype)
+    return _call("add", number, least) if least else number
 
 
 def wrapped(index, size, array):

@@ -2,7 +2,7 @@
 import math
 
 from .. import numpy as jnp
-from ..numpy._base import call, float_of, place_of
+from ..numpy._base import call, float_of, of_type, place_of
 from ..numpy.elementwise import exp, expm1, log, log1p, sqrt, where
 from ..numpy.reductions import logsumexp
 
@@ -89,7 +89,7 @@ def logmeanexp(x, axis=None, keepdims=False):
     """log of the mean of e^x over axes."""
     x = float_of(x)
     count = x.size if axis is None else math.prod(x.shape[each] for each in ([axis] if isinstance(axis, int) else axis))
-    return logsumexp(x, axis, keepdims=keepdims) - math.log(count)
+    return logsumexp(x, axis, keepdims=keepdims) - log(of_type(count, x.dtype))
 
 
 def softmax(x, axis=-1, where=None):

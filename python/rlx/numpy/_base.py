@@ -4,8 +4,9 @@ import functools
 
 from .._array import _call, Array, place_of
 from .._conversions import asarray
-from .._core import DType, Error
+from .._core import Dim, DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, is_numpy, OF_PYTHON
+from .._sizes import number_beside
 
 call = _call
 
@@ -39,7 +40,9 @@ def dtype_of(x):
 
 
 def number_of(x):
-    """np.float64 and np.complex128 as the numbers of Python that they are; others stay."""
+    """np.float64 and np.complex128 as the numbers of Python that they are, and sizes that are symbols as arrays; others stay."""
+    if isinstance(x, Dim):
+        return number_beside(x)
     return complex(x) if isinstance(x, complex) else float(x) if isinstance(x, float) else x
 
 

@@ -1,6 +1,7 @@
 """Shapes, order, parts; elements chosen by positions."""
 import builtins
 import math
+import operator
 
 from .._conversions import asarray
 from .._core import DType, Dim, Error
@@ -110,8 +111,8 @@ def vstack(xs, dtype=None):
 def split(x, indices_or_sections, axis=0):
     """Equal parts, or those between the given positions."""
     x = array_of(x)
-    if isinstance(indices_or_sections, int):
-        return list(call("split_evenly", x, indices_or_sections, axis))
+    if isinstance(indices_or_sections, (int, Dim)):
+        return list(call("split_evenly", x, operator.index(indices_or_sections), axis))
     ends = [0, *[builtins.min(int(end), x.shape[axis]) for end in indices_or_sections], x.shape[axis]]
     return list(call("split", x, [end - begin for begin, end in zip(ends, ends[1:])], axis))
 
@@ -289,10 +290,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     x = array_of(x)
     axis, low = (axis2, offset) if offset >= 0 else (axis1, -offset)
     x = x[(slice(None),) * place_of(axis, x.ndim) + (slice(low, None),)] if offset else x
-    sizes = [x.shape[axis1], x.shape[axis2]]
-    if sizes[0] != sizes[1] and builtins.any(isinstance(size, Dim) for size in sizes):
-        raise Error(f"diagonal: axes {axis1} and {axis2} of {x._type_text()} have the sizes {sizes[0]} and {sizes[1]} (allowed: known sizes, or equal ones)")
-    size = sizes[0] if sizes[0] == sizes[1] else builtins.min(sizes)
+    size = builtins.min(x.shape[axis1], x.shape[axis2])
     for each in (axis1, axis2):
         x = x[(slice(None),) * place_of(each, x.ndim) + (slice(0, size),)]
     return call("diagonal", x, axis1, axis2)

@@ -6,7 +6,7 @@ from .._array import Array, check_device
 from .._conversions import asarray, usual_integer
 from .._core import Dim, DType, Error
 from .._dtypes import as_dtype
-from ._base import array_of, call, dtype_of, near, public, sizes_of
+from ._base import array_of, call, dtype_of, near, number_of, of_type, public, sizes_of
 from .elementwise import where
 
 _WHOLE = {DType[name] for name in ("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")}
@@ -60,7 +60,7 @@ def arange(start, stop=None, step=1, dtype=None, device=None):
     kinds = {type(x) for x in (start, stop, step)}
     wanted = None if dtype is None else as_dtype(dtype)
     if Dim in kinds:
-        return call("iota", near(), [stop - start], wanted or DType.i32) + (start if start != 0 else 0)
+        return _counted(start, stop, step, wanted or DType.i32)
     wanted = wanted or (DType.f32 if float in kinds else usual_integer(start, stop))
     count = builtins.max(0, math.ceil((stop - start) / step))
     if float not in kinds:
@@ -68,17 +68,36 @@ def arange(start, stop=None, step=1, dtype=None, device=None):
     return (call("iota", near(), [count], DType.f64) * float(step) + float(start)).astype(wanted)
 
 
+def _counted(start, stop, step, dtype):
+    """arange between ends of which one is a symbol."""
+    if step not in (1, -1):
+        raise Error(f"arange: a step of {step} from {start} to {stop} (allowed where a size is a symbol: 1, -1)")
+    return call("iota", near(), [(stop - start) * step], dtype) * step + asarray(start, dtype)
+
+
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, device=None):
     """`num` numbers at equal distances, with `retstep` also the distance. Arrays as ends give them along a new axis."""
     check_device(device)
     if not isinstance(start, (int, float)) or not isinstance(stop, (int, float)):
         return _between(array_of(start), array_of(stop), num, endpoint, retstep, dtype, axis)
-    step = (stop - start) / builtins.max(num - 1 if endpoint else num, 1)
-    values = call("iota", near(), [num], DType.f64) * float(step) + float(start)
-    if endpoint and num > 1:
-        values = where(call("eq", call("iota", near(), [num], DType.i32), num - 1), float(stop), values)
+    step = (stop - start) / _distances(num, endpoint)
+    values = call("iota", near(), [num], DType.f64) * step + float(start)
+    values = where(_is_end(num), float(stop), values) if endpoint else values
     values = _of_line(values, dtype or DType.f32)
-    return (values, asarray(float(step) if num > 1 else math.nan)) if retstep else values
+    return (values, of_type(where(array_of(num) > 1, step, math.nan), DType.f32)) if retstep else values
+
+
+def _distances(num, endpoint):
+    """How many there are between so many numbers, or one."""
+    if isinstance(num, Dim):
+        return call("max", asarray(num) - int(endpoint), 1).astype(DType.f64)
+    return float(builtins.max(num - 1 if endpoint else num, 1))
+
+
+def _is_end(num):
+    """Where the last of several places is."""
+    places = call("iota", near(), [num], DType.i32)
+    return call("logical_and", call("eq", places, number_of(num - 1)), call("gt", places, 0))
 
 
 def _of_line(values, dtype):
@@ -92,11 +111,11 @@ def _between(start, stop, num, endpoint, retstep, dtype, axis):
     dtype = as_dtype(dtype) if dtype is not None else both if both not in _WHOLE else DType.f32
     wanted = dtype if dtype not in _WHOLE else both if both not in _WHOLE else DType.f64
     start, stop = start.astype(wanted), stop.astype(wanted)
-    count = builtins.max(num - 1 if endpoint else num, 1)
+    count = _distances(num, endpoint)
     shape = [num] + [1] * builtins.max(start.ndim, stop.ndim)
-    t = (call("iota", near(), [num], DType.f64) / float(count)).astype(wanted).reshape(shape)
+    t = (call("iota", near(), [num], DType.f64) / count).astype(wanted).reshape(shape)
     values = _of_line(call("move_axis", start * (1 - t) + stop * t, 0, axis), dtype)
-    return (values, (stop - start) / float(count)) if retstep else values
+    return (values, ((stop - start) / count).astype(wanted)) if retstep else values
 
 
 def eye(n, m=None, k=0, dtype=None, device=None, M=None):

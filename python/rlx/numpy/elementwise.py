@@ -298,7 +298,7 @@ def where(condition, x=None, y=None, size=None, fill_value=0):
         from .arrangement import nonzero
 
         return nonzero(condition, size, fill_value)
-    x, y = [asarray(each) if isinstance(each, (list, tuple)) else each for each in (x, y)]
+    x, y = [asarray(each) if isinstance(each, (list, tuple)) else number_of(each) for each in (x, y)]
     return call("where", truth_of(condition), x, y)
 
 

@@ -1,13 +1,12 @@
 """Discrete Fourier transforms. `n` cuts or fills an axis with zeros first; `norm` is backward, ortho or forward: where it is divided."""
-import math
 
 from .._conversions import asarray
-from .._core import DType, Error
+from .._core import Dim, DType, Error
 from .._dtypes import is_complex
-from ._base import call, float_of, place_of, public, sizes_of
-from .arrangement import concatenate, roll
+from ._base import call, float_of, of_type, place_of, public, sizes_of
+from .arrangement import concatenate, roll, take
 from .creation import arange, zeros
-from .elementwise import conj
+from .elementwise import conj, remainder, sqrt, where
 
 
 def _complex(x):
@@ -35,7 +34,7 @@ def _normalised(y, count, norm, inverse):
         raise Error(f"fft: norm is {norm!r} (allowed: backward, ortho, forward)")
     if norm in ("backward", None):
         return y
-    factor = math.sqrt(count) if norm == "ortho" else count
+    factor = sqrt(of_type(count, y.real.dtype)) if norm == "ortho" else count
     return y * factor if inverse else y / factor
 
 
@@ -137,8 +136,12 @@ def ihfft(x, n=None, axis=-1, norm="backward"):
 
 def fftfreq(n, d=1.0, dtype=None, device=None):
     """The frequency of each element of a transform of n elements at distances d."""
-    whole = concatenate([arange(0, (n + 1) // 2, device=device), arange(-(n // 2), 0)])
-    return whole.astype(dtype or DType.f32) / (n * d)
+    places = arange(n, device=device)
+    return where(places * 2 < n, places, places - n).astype(dtype or DType.f32) / (_count(n, dtype) * d)
+
+
+def _count(n, dtype):
+    return of_type(n, dtype or DType.f32) if isinstance(n, Dim) else n
 
 
 def rfftfreq(n, d=1.0, dtype=None, device=None):
@@ -148,8 +151,10 @@ def rfftfreq(n, d=1.0, dtype=None, device=None):
 
 def _shifted(x, axes, sign):
     x = asarray(x)
-    axes = list(range(x.ndim)) if axes is None else sizes_of(axes)
-    return roll(x, [x.shape[axis] // 2 if sign > 0 else -(x.shape[axis] // 2) for axis in axes], axes)
+    for axis in range(x.ndim) if axes is None else sizes_of(axes):
+        n = x.shape[axis]
+        x = take(x, remainder(arange(n) - sign * (asarray(n) // 2), n), axis) if isinstance(n, Dim) else roll(x, sign * (n // 2), axis)
+    return x
 
 
 def fftshift(x, axes=None):

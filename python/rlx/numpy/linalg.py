@@ -2,6 +2,7 @@
 import builtins
 import collections
 import math
+import operator
 
 from .._array import Array
 from .._core import DType, Error
@@ -261,6 +262,7 @@ def tensorsolve(a, b):
 
 def matrix_power(x, n):
     """The product of n equal matrices; of their inverses where n < 0."""
+    n = operator.index(n)
     x = array_of(x) if n >= 0 else inv(x)
     result = broadcast_to(eye(x.shape[-1], dtype=x.dtype), x.shape) if n == 0 else None
     n = builtins.abs(n)

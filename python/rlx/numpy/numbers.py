@@ -3,6 +3,7 @@ import math
 
 from .._array import Array
 from .._conversions import asarray
+from .._core import Dim
 from .._dtypes import is_complex
 from ._base import array_of, call, float_of, integers_of, of_type, operands_of, public
 from .arrangement import moveaxis
@@ -184,7 +185,7 @@ def copy(x):
 
 def isscalar(x):
     """Whether it is a number."""
-    return isinstance(x, (bool, int, float, complex)) or (isinstance(x, Array) and x.ndim == 0)
+    return isinstance(x, (bool, int, float, complex, Dim)) or (isinstance(x, Array) and x.ndim == 0)
 
 
 def iterable(x):

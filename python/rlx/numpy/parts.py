@@ -3,11 +3,11 @@ import builtins
 import math
 
 from .._conversions import asarray
-from .._core import DType, Error
+from .._core import Dim, DType, Error
 from .._dtypes import is_complex
-from ._base import along, array_of, axes_of, call, of_each, of_type, place_of, public, sizes_of
+from ._base import along, array_of, axes_of, call, float_of, of_each, of_type, place_of, public, sizes_of
 from .arrangement import argsort, atleast_1d, concatenate, flip, moveaxis, nonzero, ravel, reshape, sort, split, swapaxes, take, tile
-from .creation import zeros
+from .creation import arange, zeros
 from .products import matmul, tensordot
 from .reductions import diff
 
@@ -105,6 +105,8 @@ def resize(x, new_shape):
     """The elements again and again until the shape is full."""
     x, shape = ravel(x), sizes_of(new_shape)
     count = math.prod(shape)
+    if count == x.size:
+        return reshape(x, shape)
     return reshape(tile(x, -(-count // x.size))[:count], shape) if x.size else zeros(shape, x.dtype)
 
 
@@ -127,8 +129,18 @@ def delete(x, obj, axis=None):
     gone = _known_places("delete", obj, n)
     if outside := [i for i in gone if not -n <= i < n]:
         raise IndexError(f"delete: index {outside[0]} is outside of axis {axis} with size {n}")
+    if isinstance(n, Dim):
+        return _without(x, sorted({i + n if i < 0 else i for i in gone}), axis)
     gone = {i % n for i in gone}
     return take(x, asarray([i for i in range(n) if i not in gone], dtype="int32"), axis)
+
+
+def _without(x, places, axis):
+    """delete where the size is a symbol: what lies between the places, which are in order."""
+    parts, x = [], moveaxis(x, axis, 0)
+    for begin, end in zip([0, *[place + 1 for place in places]], [*places, x.shape[0]]):
+        parts.append(x[begin:end])
+    return moveaxis(concatenate(parts, 0), 0, axis)
 
 
 def insert(x, obj, values, axis=None):
@@ -217,10 +229,12 @@ def gradient(x, *varargs, axis=None):
 
 
 def _slopes(x, axis, step):
-    if x.shape[axis] < 2:
-        raise Error(f"gradient: {x._type_text()} has {x.shape[axis]} elements along axis {axis} (allowed: 2 and more)")
+    widths, n = array_of(step), x.shape[axis]
+    if isinstance(n, Dim) and widths.ndim == 0:
+        return _slopes_of_symbol(x, axis, step)
+    if n < 2:
+        raise Error(f"gradient: {x._type_text()} has {n} elements along axis {axis} (allowed: 2 and more)")
     x = moveaxis(x, axis, -1)
-    widths = array_of(step)
     if widths.ndim == 0:
         inner = (x[..., 2:] - x[..., :-2]) / (step * 2.0)
         first, last = (x[..., 1:2] - x[..., :1]) / step, (x[..., -1:] - x[..., -2:-1]) / step
@@ -230,6 +244,15 @@ def _slopes(x, axis, step):
         inner = (x[..., 2:] * before**2.0 - x[..., :-2] * after**2.0 + x[..., 1:-1] * (after**2.0 - before**2.0)) / (before * after * (before + after))
         first, last = (x[..., 1:2] - x[..., :1]) / widths[:1], (x[..., -1:] - x[..., -2:-1]) / widths[-1:]
     return moveaxis(concatenate([first, inner, last], -1), -1, axis)
+
+
+def _slopes_of_symbol(x, axis, step):
+    """The same in one formula, by neighbours that are the element itself at the ends: NaN where there is 1 element."""
+    x = moveaxis(float_of(x), axis, -1)
+    distances = lambda line: line[..., 2:] - line[..., :-2]  # noqa: E731
+    around = lambda line: call("pad_mode", line, [0] * (line.ndim - 1) + [1], [0] * (line.ndim - 1) + [1], "edge")  # noqa: E731
+    places = distances(around(arange(x.shape[-1]).astype(x.dtype)))
+    return moveaxis(distances(around(x)) / (places * step), -1, axis)
 
 
 def inner(x, y):

@@ -3,20 +3,23 @@ import builtins
 import math
 
 from .._conversions import asarray
-from .._core import DType, Error
+from .._core import Dim, DType, Error
 from .._dtypes import as_dtype
 from ._base import array_of, call, float_of, public
-from .arrangement import concatenate, moveaxis
-from .creation import arange, linspace, ones, zeros
+from .arrangement import concatenate, moveaxis, reshape
+from .creation import _distances, _is_end, arange, linspace, ones, zeros
 from .elementwise import abs, cos, maximum, pow, sqrt, where
 from .linalg import lstsq
 from .numbers import i0
+from .products import matmul
 from .statistics import convolve
 
 
 def polyval(p, x):
-    """The values at x, by Horner's rule."""
+    """The values at x, by Horner's rule; by powers where the number of coefficients is a symbol."""
     p, x = array_of(p), array_of(x)
+    if p.ndim == 1 and isinstance(p.shape[0], Dim):
+        return matmul(reshape(vander(reshape(x, -1), p.shape[0]), [*x.shape, -1]), p)
     total = zeros(x.shape, (p[:1] * x.reshape(-1)[:1]).dtype)
     for i in range(p.shape[0]):
         total = total * x + p[i]
@@ -82,6 +85,8 @@ def vander(x, n=None, increasing=False):
     if x.ndim != 1:
         raise Error(f"vander: {x._type_text()} (allowed: one axis)")
     n = x.shape[0] if n is None else n
+    if isinstance(n, Dim):
+        return pow(x[:, None], (arange(n) if increasing else arange(n - 1, -1, -1)).astype(x.dtype))
     columns = [ones(x.shape, x.dtype)]
     for _ in range(n - 1):
         columns.append(columns[-1] * x)
@@ -151,9 +156,9 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
         start, stop = [float_of(end).astype(_wide(dtype) or float_of(end).dtype) for end in (start, stop)]
         places = places.reshape([-1] + [1] * builtins.max(start.ndim, stop.ndim))
         ratio = stop / start
-        values = start * pow(ratio, places.astype(ratio.dtype) / float(builtins.max(num - 1 if endpoint else num, 1)))
+        values = start * pow(ratio, (places.astype(ratio.dtype) / _distances(num, endpoint)).astype(ratio.dtype))
     values = where(call("eq", places, 0), start, values)
-    values = where(call("eq", places, num - 1), stop, values) if endpoint and num > 1 else values
+    values = where(_is_end(num).reshape(places.shape), stop, values) if endpoint else values
     return moveaxis(values, 0, axis).astype(dtype or values.dtype)
 
 

@@ -1,4 +1,6 @@
 """Products of matrices and vectors."""
+import operator
+
 from .._core import Error
 from ._base import array_of, call, place_of, products, public, rounded_to, sizes_of, widened, written
 from .arrangement import moveaxis, reshape
@@ -71,8 +73,8 @@ def einsum(equation, *operands, optimize="optimal", precision=None, preferred_el
 def _labelled(*args):
     """The text for operands that come each before their labels, with those of the result at the end, if any."""
     letter = {i: chr(ord("A") + i) if i < 26 else chr(ord("a") + i - 26) for i in range(52)}
-    text = [["..." if i is Ellipsis else letter[i] for i in labels] for labels in args[1::2]]
-    result = "->" + "".join("..." if i is Ellipsis else letter[i] for i in args[-1]) if len(args) % 2 else ""
+    text = [["..." if i is Ellipsis else letter[operator.index(i)] for i in labels] for labels in args[1::2]]
+    result = "->" + "".join("..." if i is Ellipsis else letter[operator.index(i)] for i in args[-1]) if len(args) % 2 else ""
     return ",".join("".join(each) for each in text) + result, args[: len(args) // 2 * 2 : 2]
 
 

@@ -2,13 +2,14 @@
 import builtins
 import math
 
-from .._core import DType, Error
+from .._conversions import asarray
+from .._core import DType, Dim, Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import number_of
 from ._base import array_of, axes_of, call, float_of, of_type, place_of, public
 from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
 from .creation import arange, linspace, zeros
-from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, real, sqrt, where
+from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, maximum, real, sqrt, where
 from .products import matmul
 from .reductions import any, argmax, argmin, cumprod, cumsum, diff, max, mean, min, prod, std, sum, var
 
@@ -24,7 +25,7 @@ def average(x, axis=None, weights=None, returned=False, keepdims=False):
     if weights is None:
         result = mean(x, axis, keepdims=keepdims)
         count = math.prod(x.shape[each] for each in axes_of(x, axis))
-        return (result, zeros(result.shape, result.dtype) + float(count)) if returned else result
+        return (result, zeros(result.shape, result.dtype) + asarray(count).astype(result.dtype)) if returned else result
     weights = float_of(weights)
     if weights.ndim != x.ndim:
         weights = reshape(weights, [-1 if i == place_of(axis, x.ndim) else 1 for i in range(x.ndim)])
@@ -212,7 +213,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if fweights is not None or aweights is not None:
         return _weighted_cov(m, ddof, 1.0 if fweights is None else float_of(fweights), 1.0 if aweights is None else float_of(aweights))
     m = m - mean(m, 1, keepdims=True)
-    result = matmul(m, conj(m.mT)) / float(builtins.max(m.shape[1] - ddof, 0))
+    count = m.shape[1]
+    freedom = maximum(asarray(count) - ddof, 0).astype(m.real.dtype) if isinstance(count, Dim) else float(builtins.max(count - ddof, 0))
+    result = matmul(m, conj(m.mT)) / freedom
     return result.reshape() if result.shape == (1, 1) else result
 
 
@@ -247,7 +250,7 @@ def digitize(x, bins, right=False):
     bins = array_of(bins)
     side = "left" if right else "right"
     rising = searchsorted(bins, x, side)
-    if bins.shape[0] < 2:
+    if bins.shape[0] in (0, 1):  # a vector whose size is a symbol has its ends
         return rising
     return where(bins[-1] >= bins[0], rising, bins.shape[0] - searchsorted(bins[::-1], x, side))
 
@@ -322,7 +325,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 def correlate(a, v, mode="valid"):
     """The sums of products of two vectors that are shifted against each other."""
     a, v = array_of(a), array_of(v)
-    if a.size < v.size:
+    if mode != "full" and a.size < v.size:  # which full ones need not know
         return conj(correlate(v, a, mode)[::-1])
     return convolve(a, conj(v[::-1]), mode)
 
@@ -333,8 +336,6 @@ def convolve(a, v, mode="full"):
     if a.ndim != 1 or v.ndim != 1 or mode not in ("full", "same", "valid"):
         raise Error(f"convolve: {a._type_text()}, {v._type_text()}, mode {mode!r} (allowed: vectors; full, same, valid)")
     n, m = a.shape[0], v.shape[0]
-    if mode != "full" and not (isinstance(n, int) and isinstance(m, int)):
-        raise Error(f"convolve: vectors of {n} and {m} elements have mode {mode!r} (allowed where a size is a symbol: full)")
     places = arange(n + m - 1)[:, None] - arange(m)[None, :]
     number = number_of(n, places.dtype, a)
     inside = (places >= 0) & (places < number)

@@ -4,6 +4,7 @@ import math
 from .. import numpy as jnp
 from .._core import Error
 from ..numpy._base import array_of, float_of
+from ..numpy.elementwise import equal, where
 
 
 def _numbers(rows, columns, element, dtype="float32"):
@@ -11,9 +12,9 @@ def _numbers(rows, columns, element, dtype="float32"):
 
 
 def _selected(values, rows, columns, place):
-    """The matrix of the elements values[..., place(i, j)]."""
-    places = jnp.asarray([[place(i, j) for j in range(columns)] for i in range(rows)], "int32").reshape(-1)
-    return jnp.take(values, places, axis=-1).reshape(*values.shape[:-1], rows, columns)
+    """The matrix of the elements values[..., place(i, j)]; i and j are arrays of all rows and columns."""
+    places = place(jnp.arange(rows)[:, None], jnp.arange(columns)[None, :])
+    return jnp.take(values, places, axis=-1, mode="clip")
 
 
 def toeplitz(c, r=None):
@@ -52,7 +53,7 @@ def leslie(f, s):
     dtype = jnp.result_type(f, s)
     n = f.shape[-1]
     values = jnp.concatenate([jnp.zeros_like(f[..., :1]).astype(dtype), f.astype(dtype), s.astype(dtype)], -1)
-    return _selected(values, n, n, lambda i, j: 1 + j if i == 0 else n + i if i == j + 1 else 0)
+    return _selected(values, n, n, lambda i, j: where(equal(i, 0), j + 1, where(equal(i, j + 1), i + n, 0)))
 
 
 def companion(a):
@@ -70,11 +71,9 @@ def fiedler_companion(a):
 
     def place(i, j):
         """0: zero, 1: one, k + 1: minus the coefficient k."""
-        if j == 0:
-            return 2 if i == 0 else int(i == 1)
-        if j % 2:
-            return j + 2 if i == j - 1 else j + 3 if i == j + 1 else int(i == j + 2)
-        return int(i == j - 2)
+        first = where(equal(i, 0), 2, equal(i, 1))
+        odd = where(equal(i, j - 1), j + 2, where(equal(i, j + 1), j + 3, equal(i, j + 2)))
+        return where(equal(j, 0), first, where(equal(j % 2, 1), odd, equal(i, j - 2)))
 
     ones = jnp.ones_like(a[..., :1])
     return _selected(jnp.concatenate([ones * 0, ones, -a[..., 1:] / a[..., :1]], -1), n, n, place)
@@ -89,12 +88,14 @@ def convolution_matrix(a, n, mode="full"):
         raise Error(f"convolution_matrix: mode is {mode!r} (allowed: full, same, valid)")
     before, behind = cuts[mode]
     values = jnp.concatenate([a, jnp.zeros_like(a[..., :1])], -1)
-    return _selected(values, n + size - 1 - before - behind, n, lambda i, j: i + before - j if 0 <= i + before - j < size else size)
+    within = lambda place: where((place >= 0) & (place < size), place, size)  # noqa: E731
+    return _selected(values, n + size - 1 - before - behind, n, lambda i, j: within(i + before - j))
 
 
 def hilbert(n):
     """1 / (i + j + 1)."""
-    return _numbers(n, n, lambda i, j: 1 / (i + j + 1))
+    i = jnp.arange(n, dtype="float64")
+    return (1 / (i[:, None] + i + 1)).astype("float32")
 
 
 def invhilbert(n):

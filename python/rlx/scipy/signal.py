@@ -4,7 +4,7 @@ import math
 from .. import lax
 from .. import numpy as jnp
 from .._array import place_of
-from .._core import Error
+from .._core import Dim, Error
 from ..numpy._base import array_of, call, float_of
 
 _MODES = ("full", "same", "valid")
@@ -22,6 +22,9 @@ def _pair(name, x, y, mode):
 
 
 def _swapped(name, x, y):
+    symbolic = [any(isinstance(size, Dim) for size in each.shape) for each in (x, y)]
+    if symbolic[0] != symbolic[1]:
+        return symbolic[1]
     if all(a >= b for a, b in zip(x.shape, y.shape)):
         return False
     if all(a <= b for a, b in zip(x.shape, y.shape)):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from .. import _trees
 from .. import numpy as jnp
 from .._core import Error
-from ..numpy._base import call, float_of
+from ..numpy._base import call, float_of, of_type
 from ..numpy.elementwise import abs, exp, log, log1p, where
 from . import special
 from .linalg import solve_triangular
@@ -278,7 +278,7 @@ def sem(a, axis=0, ddof=1, nan_policy="propagate", *, keepdims=False):
         return jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count)
     if nan_policy != "propagate":
         raise Error(f"sem: nan_policy is {nan_policy!r} (allowed: propagate, omit)")
-    return jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(a.size if axis is None else a.shape[axis])
+    return jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(of_type(a.size if axis is None else a.shape[axis], a.real.dtype))
 
 
 def rankdata(a, method="average", *, axis=None):
