@@ -1,5 +1,7 @@
 #include "models/conversion/gguf_vocabulary.h"
 
+#include <chrono>
+
 #include "base/base64.h"
 #include "fixture.h"
 #include "formats/gguf/gguf.h"
@@ -337,6 +339,24 @@ TEST(GgufVocabulary, SentencepiecesBpeHasAFormInTokenizerJson) {
     EXPECT_EQ(seen.encode_ids(text), ids) << text;
     EXPECT_EQ(seen.decode(ids, true), wanted.decode(ids, true)) << text;
   }
+}
+
+/// Each cut of a long token could be a merge: hashing both sides of all cuts takes a minute.
+TEST(GgufVocabulary, ATokenOfManyBytesIsWrittenAtOnce) {
+  const TemporaryFolder folder;
+  std::string longest;
+  for (std::uint32_t i = 0, c = 1; i < 400'000; ++i) longest += static_cast<char>('a' + (c = c * 1664525 + 1013904223) % 26);
+  const std::string end = longest.substr(longest.size() - 2), begin = longest.substr(0, longest.size() - 2);
+  GgufMetadata metadata;
+  metadata.set("tokenizer.ggml.model", "llama");
+  metadata.set_strings("tokenizer.ggml.tokens", std::vector<std::string>{"<unk>", "<s>", "</s>", begin, end, longest});
+  metadata.set_numbers<float>("tokenizer.ggml.scores", std::vector<float>{0, 0, 0, -1, -2, -3});
+  metadata.set_numbers<std::int32_t>("tokenizer.ggml.token_type", std::vector<std::int32_t>{2, 3, 3, 1, 1, 1});
+  GgufWriter(folder / "m.gguf", metadata, {}).commit();
+  const auto start = std::chrono::steady_clock::now();
+  const std::string written = tokenizer_json(GgufFile::open(folder / "m.gguf"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_EQ(json::parse(written, "written").at("model").at("merges"), json::Value::array({json::Value::array({begin, end})}));
 }
 
 /// Of folders that have tokenizer.model alone.

@@ -17,6 +17,7 @@
 #include "text/tokenizer/files/sentencepiece.h"
 #include "text/tokenizer/files/sentencepiece_writer.h"
 #include "text/tokenizer/tokenizer.h"
+#include "text/tokenizer/word_models/vocabulary.h"
 
 namespace rlx {
 namespace {
@@ -183,13 +184,13 @@ json::Value piece_merges(const GgufTokens& tokens) {
     std::string_view left, right;
   };
   const std::vector<double> scores = tokens.file().value("tokenizer.ggml.scores").numbers();
-  std::unordered_set<std::string_view> texts;
-  for (std::size_t id = 0; id < tokens.size(); ++id) texts.insert(tokens.token(id));
+  Vocabulary texts;
+  for (std::size_t id = 0; id < tokens.size(); ++id) texts.add(tokens.token(id), static_cast<std::int32_t>(id));
   std::vector<Merge> merges;
   for (std::size_t id = 0; id < std::min(tokens.size(), scores.size()); ++id) {
     const std::string_view text = tokens.token(id);
     for (std::size_t cut = 1; cut < text.size() && tokens.kind(id) == Kind::normal; ++cut)
-      if (texts.contains(text.substr(0, cut)) && texts.contains(text.substr(cut)))
+      if (texts.id(text.substr(0, cut)) && texts.id(text.substr(cut)))
         merges.push_back({scores[id], text.substr(0, cut), text.substr(cut)});
   }
   std::ranges::stable_sort(merges, std::greater(), &Merge::score);

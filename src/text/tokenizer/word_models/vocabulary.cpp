@@ -29,6 +29,8 @@ bool Vocabulary::add(std::string_view token, std::int32_t id) {
   if (token.size() > UINT32_MAX || entries_.size() >= INT32_MAX) fail("tokenizer: the vocabulary is too large");
   entries_.push_back({text_.size(), static_cast<std::uint32_t>(token.size()), id});
   text_ += token;
+  if (token.size() >= lengths_.size()) lengths_.resize(token.size() + 1);
+  lengths_[token.size()] = true;
   if (entries_.size() * 2 > slots_.size()) {
     grow();
     return true;

@@ -34,8 +34,9 @@ class Vocabulary {
   std::int32_t id_at(std::size_t entry) const { return entries_[entry].id; }
 
   static constexpr std::size_t none = SIZE_MAX;
-  /// The number of a token, or `none`.
-  std::size_t find(std::string_view token) const { return find(token, hash_bytes(token)); }
+  /// The number of a token, or `none`. Only lengths that tokens have are hashed: all cuts of one long token must not take a time that grows
+  /// with the square of its length.
+  std::size_t find(std::string_view token) const { return has_length(token.size()) ? find(token, hash_bytes(token)) : none; }
   std::size_t find(std::string_view token, std::uint64_t hash) const;
 
  private:
@@ -51,9 +52,11 @@ class Vocabulary {
 
   std::string_view text_at(const Entry& entry) const { return std::string_view(text_).substr(entry.begin, entry.length); }
   void grow();
+  bool has_length(std::size_t length) const { return length < lengths_.size() && lengths_[length]; }
 
   std::string text_;  // all tokens, one after the other
   std::vector<Entry> entries_;
+  std::vector<bool> lengths_;                                  // whether there is a token of so many bytes
   std::vector<Slot> slots_;                                    // open addressing; a power of two, at most half full
   std::vector<std::pair<std::int32_t, std::uint32_t>> by_id_;  // id and entry, by id
 };
