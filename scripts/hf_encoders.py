@@ -170,13 +170,13 @@ def record_masks(folder, model, tokenizer):
 
 
 def labelled(model, tokenizer, text):
-    """What a pipeline gives of a text: the scores of all labels, or parts with a label and their places in bytes."""
+    """What a pipeline gives of a text, or of a pair: the scores of all labels, or parts with a label and their places in bytes."""
     longest = model.config.max_position_embeddings - (2 if "roberta" in model.config.model_type else 0)
     fast = tf.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=longest)
-    if "type_vocab_size" not in model.config.to_dict():
-        fast.model_input_names = ["input_ids", "attention_mask"]
+    types = ["token_type_ids"] if getattr(model.config, "type_vocab_size", 0) > 1 else []
+    fast.model_input_names = ["input_ids", "attention_mask"] + types
     if "Sequence" in type(model).__name__:
-        scores = tf.pipeline("text-classification", model=model, tokenizer=fast, top_k=None)([text], truncation=True)[0]
+        scores = tf.pipeline("text-classification", model=model, tokenizer=fast, top_k=None)([text if isinstance(text, str) else dict(zip(("text", "text_pair"), text))], truncation=True)[0]
         return {each["label"]: each["score"] for each in scores}
     parts = tf.pipeline("token-classification", model=model, tokenizer=fast, aggregation_strategy="simple")(text)
     place = lambda at: len(text[:at].encode())
@@ -187,7 +187,8 @@ def labelled(model, tokenizer, text):
 
 
 def record_labels(folder, model, tokenizer):
-    rows = [{"text": text, "labels": labelled(model.double(), tokenizer, text)} for text in TEXTS + CORPUS if text]
+    pairs = PAIRS if "Sequence" in type(model).__name__ else []
+    rows = [{"text": text, "labels": labelled(model.double(), tokenizer, text)} for text in TEXTS + CORPUS + pairs if text]
     tokenizer.no_truncation()
     tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
     (folder / "texts.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")

@@ -9,6 +9,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "item.h"
@@ -183,11 +184,18 @@ void bind_batches(nb::module_& m) {
       });
 }
 
-std::vector<std::vector<std::pair<std::string, float>>> classify(const Classifier& classifier, const Texts& texts,
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<std::vector<std::pair<std::string, float>>> classify(const Classifier& classifier, const std::variant<Texts, Pairs>& texts,
                                                                  const nb::object& progress) {
   const Released released;
   std::vector<std::vector<std::pair<std::string, float>>> all;
-  for (const auto& labels : classifier.classify(texts, progress_of(progress))) {
+  std::vector<TextPair> pairs;
+  if (const auto* given = std::get_if<Pairs>(&texts))
+    for (const auto& [first, second] : *given) pairs.push_back({first, second});
+  const auto* single = std::get_if<Texts>(&texts);
+  for (const auto& labels :
+       single ? classifier.classify(*single, progress_of(progress)) : classifier.classify(pairs, progress_of(progress))) {
     auto& mine = all.emplace_back();
     for (const auto& [label, score] : labels) mine.emplace_back(classifier.labels()[label], score);
   }

@@ -18,6 +18,11 @@ struct ClassifierOptions {
   std::vector<Adapter> adapters = {};  // several add up
 };
 
+/// Two texts that are labelled together, such as a premise and what may follow from it.
+struct TextPair {
+  std::string first, second;
+};
+
 /// A label of a text, and how sure the model is of it, 0..1.
 struct ScoredLabel {
   std::size_t label = 0;  // its place in Classifier::labels
@@ -49,8 +54,9 @@ class Classifier {
 
   /// For each text all labels, the likeliest first; equal ones in order. Scores of one label, and of labels that exclude none
   /// (problem_type "multi_label_classification"), are sigmoids, of a regression the model's numbers, all others a softmax. Texts that are
-  /// longer than the model allows are cut. Throws Error for a model that labels parts.
+  /// longer than the model allows are cut, of pairs the longer text. Throws Error for a model that labels parts.
   std::vector<std::vector<ScoredLabel>> classify(std::span<const std::string> texts, const Progress& progress = {}) const;
+  std::vector<std::vector<ScoredLabel>> classify(std::span<const TextPair> pairs, const Progress& progress = {}) const;
   /// For each text its parts that have a label, in order: each token has its likeliest one, and neighbours of one label are one part until
   /// a B- begins the next. O, which says that there is nothing, is left out. Throws Error for a model that labels whole texts.
   std::vector<std::vector<LabelledPart>> parts(std::span<const std::string> texts, const Progress& progress = {}) const;

@@ -111,7 +111,7 @@ class Classifier(_Opened):
         return self._core.labels_parts
 
     def classify(self, texts, progress=False):
-        """For each text pairs of label and score, 0..1, the likeliest first."""
+        """For each text, or pair of texts, pairs of label and score, 0..1, the likeliest first."""
         with _progress.shown(progress, "classify") as report:
             return self._core.classify(_texts_of(texts), report)
 

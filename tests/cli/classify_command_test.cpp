@@ -26,6 +26,18 @@ TEST(ClassifyCommand, TextsGetTheirLikeliestLabels) {
   EXPECT_NE(one.out.find(row.at("text").get<std::string>()), std::string::npos) << one.out;
 }
 
+TEST(ClassifyCommand, PairsAreLabelledTogether) {
+  const json::Value rows = json::read_file(fixture("labels/bert-feelings") / "texts.json").at("rows");
+  const auto pair = std::ranges::find_if(rows, [](const json::Value& row) { return row.at("text").is_array(); });
+  ASSERT_NE(pair, rows.end());
+  const std::string first = pair->at("text").at(0), second = pair->at("text").at(1);
+  const CommandResult labelled = classify("bert-feelings", "--json -k 3 --second \"" + second + "\" \"" + first + "\"");
+  ASSERT_EQ(labelled.status, 0) << labelled.err;
+  for (const json::Value& each : json::parse(labelled.out, "line").at("labels"))
+    EXPECT_NEAR(each.at("score").get<double>(), pair->at("labels").at(each.at("label").get<std::string>()).get<double>(), 2e-5);
+  EXPECT_EQ(classify("bert-tokens", "--second dog 'A dog'").status, 1);
+}
+
 TEST(ClassifyCommand, PartsAreThoseOfEachLine) {
   const json::Value row = first_row("distilbert-tokens");
   const CommandResult lines =

@@ -26,10 +26,15 @@ std::filesystem::path labelling(const std::string& name) { return fixture("label
 
 struct Recorded {
   explicit Recorded(const std::string& name) : rows(json::read_file(labelling(name) / "texts.json").at("rows")) {
-    for (const json::Value& row : rows) texts.push_back(row.at("text"));
+    for (const json::Value& row : rows) {
+      const json::Value& text = row.at("text");
+      if (text.is_string()) texts.push_back(text);
+      else pairs.push_back({text.at(0), text.at(1)});
+    }
   }
-  json::Value rows;
+  json::Value rows;  // texts, then pairs
   std::vector<std::string> texts;
+  std::vector<TextPair> pairs;
 };
 
 class LabelledTexts : public testing::TestWithParam<std::string> {};
@@ -40,13 +45,15 @@ TEST_P(LabelledTexts, HaveTheRecordedScores) {
     EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
   const auto classifier = Classifier::open(labelling(GetParam()), Session(), {.batch_size = 3});
   EXPECT_FALSE(classifier.labels_parts());
-  const auto labelled = classifier.classify(recorded.texts);
-  ASSERT_EQ(labelled.size(), recorded.texts.size());
+  auto labelled = classifier.classify(recorded.texts);
+  std::ranges::copy(classifier.classify(recorded.pairs), std::back_inserter(labelled));
+  ASSERT_GT(recorded.pairs.size(), 3u);
+  ASSERT_EQ(labelled.size(), recorded.rows.size());
   for (std::size_t i = 0; i < labelled.size(); ++i) {
     const json::Value& expected = recorded.rows.at(i).at("labels");
     ASSERT_EQ(labelled[i].size(), expected.size());
     for (std::size_t k = 0; k < labelled[i].size(); ++k) {
-      EXPECT_NEAR(labelled[i][k].score, expected.at(classifier.labels()[labelled[i][k].label]).get<double>(), allowed) << recorded.texts[i];
+      EXPECT_NEAR(labelled[i][k].score, expected.at(classifier.labels()[labelled[i][k].label]).get<double>(), allowed) << "row " << i;
       EXPECT_GE(labelled[i][k > 0 ? k - 1 : 0].score, labelled[i][k].score);
     }
   }

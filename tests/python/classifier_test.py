@@ -19,7 +19,10 @@ def test_texts_have_the_recorded_labels():
     rows = recorded("bert-feelings")
     classifier = pickle.loads(pickle.dumps(rlx.Classifier.open(os.path.join(LABELS, "bert-feelings"))))
     assert classifier.labels == ["NEGATIVE", "neutral, or neither", "POSITIVE"] and not classifier.labels_parts
-    for row, labels in zip(rows, classifier.classify([row["text"] for row in rows])):
+    single, pairs = ([row for row in rows if isinstance(row["text"], kind)] for kind in (str, list))
+    assert len(single) > 3 and len(pairs) > 3
+    labelled = classifier.classify([row["text"] for row in single]) + classifier.classify([tuple(row["text"]) for row in pairs])
+    for row, labels in zip(single + pairs, labelled):
         assert dict(labels) == pytest.approx(row["labels"], abs=2e-5)  # logits are off by 1e-6
         assert [score for _, score in labels] == sorted((score for _, score in labels), reverse=True)
 

@@ -16,7 +16,7 @@ namespace rlx::command {
 namespace {
 
 struct ClassifyOptions {
-  std::string model, text, file;
+  std::string model, text, second, file;
   bool json = false;
   std::int64_t top = 1;
   ClassifierOptions classifier;
@@ -48,18 +48,28 @@ void print_parts(const ClassifyOptions& options, std::size_t line, const std::st
   if (options.json) fmt::print("{}\n", json::line({{"line", line + 1}, {"parts", std::move(all)}, {"text", text}}));
 }
 
+std::vector<std::vector<ScoredLabel>> labels_of(const ClassifyOptions& options, const Classifier& classifier,
+                                                std::span<const std::string> texts, const Classifier::Progress& show) {
+  if (options.second.empty()) return classifier.classify(texts, show);
+  std::vector<TextPair> pairs;
+  for (const std::string& text : texts) pairs.push_back({text, options.second});
+  return classifier.classify(pairs, show);
+}
+
 void classify(const ClassifyOptions& options) {
   check_utf8(options.text, "the text");
+  check_utf8(options.second, "--second");
   const std::vector<std::string> texts = options.file.empty() ? std::vector{options.text} : read_text_lines(options.file);
   const Session session = open_session(options.compile);
   const Classifier classifier = Classifier::open(options.model, session, options.classifier);
+  if (classifier.labels_parts() && !options.second.empty()) fail("--second: the model labels parts of single texts");
   warn_about_precision(options.compile, options.model);
   ProgressBar bar("labelling");
   std::size_t printed = 0;
   for (const std::span<const std::string> part : parts_of(texts, options.classifier.batch_size)) {
     const auto show = [&](std::size_t done, std::size_t) { bar.update(printed + done, texts.size()); };
     const bool parts = classifier.labels_parts();
-    const auto labels = parts ? std::vector<std::vector<ScoredLabel>>() : classifier.classify(part, show);
+    const auto labels = parts ? std::vector<std::vector<ScoredLabel>>() : labels_of(options, classifier, part, show);
     const auto places = parts ? classifier.parts(part, show) : std::vector<std::vector<LabelledPart>>();
     bar.clear();
     for (std::size_t i = 0; i < part.size(); ++i, ++printed) {
@@ -82,6 +92,9 @@ void add_classify(CLI::App& app) {
   CLI::Option* text = command->add_option("text", options->text, "A text to label")->type_name("TEXT");
   CLI::Option* file = command->add_option("--file", options->file, "File of text lines; - reads standard input");
   file->type_name("FILE")->excludes(text);
+  command
+      ->add_option("--second", options->second, "A second text behind each one, for models that label pairs: a premise and what may follow")
+      ->type_name("TEXT");
   command
       ->add_option("-k,--top", options->top, "Labels of each text, the likeliest first; of models that label parts of texts, all are shown")
       ->capture_default_str()

@@ -25,7 +25,11 @@ struct Classifier::State {
   Scoring scoring;
   std::vector<std::string> labels;
 
+  /// Throws Error for tokens that the model does not have.
+  void check(const Encoding& tokens, std::size_t text) const;
   std::vector<Encoding> encode(std::span<const std::string> texts) const;
+  std::vector<Encoding> encode(std::span<const TextPair> pairs) const;
+  std::vector<std::vector<ScoredLabel>> classify(std::span<const Encoding> texts, const Progress& progress) const;
   using Take = std::function<void(std::size_t text, std::span<const float> numbers)>;
   void run(std::span<const Encoding> texts, const Take& take, const Progress& progress) const;
 };
@@ -93,6 +97,10 @@ std::vector<ScoredLabel> sorted(std::span<const double> scores) {
   return all;
 }
 
+void check_labels_whole(const DecoderConfig& encoder) {
+  if (encoder.text_head.each_token) fail("classify: the model labels parts of texts (parts gives these)");
+}
+
 /// B-PER begins a part with the label PER, I-PER goes on with one, and so does a label without either.
 struct Tag {
   explicit Tag(std::string_view name) : begins(name.starts_with("B-")), label(begins || name.starts_with("I-") ? name.substr(2) : name) {}
@@ -123,20 +131,38 @@ std::vector<LabelledPart> parts_of(const Encoding& text, std::span<const float> 
 
 }  // namespace
 
+void Classifier::State::check(const Encoding& tokens, std::size_t text) const {
+  if (tokens.ids.empty()) fail("text {}: the tokenizer gives no tokens for it, so there is nothing to label", text + 1);
+  if (const std::int32_t id = std::ranges::max(tokens.ids); id >= encoder.vocab_size)
+    fail("the tokenizer gives token {}, but the model's vocab_size is {}", id, encoder.vocab_size);
+  if (const std::int32_t type = std::ranges::max(tokens.type_ids); encoder.token_types > 0 && type >= encoder.token_types)
+    fail("the tokenizer gives tokens of type {}, but the model has {} types", type, encoder.token_types);
+}
+
 std::vector<Encoding> Classifier::State::encode(std::span<const std::string> texts) const {
   std::vector<Encoding> all;
-  for (const std::string& text : texts) {
-    const Encoding& encoding = all.emplace_back(tokenizer.encode(text));
-    for (std::int32_t id : encoding.ids)
-      if (id >= encoder.vocab_size) fail("the tokenizer gives token {}, but the model's vocab_size is {}", id, encoder.vocab_size);
-    if (encoding.ids.empty()) fail("text {}: the tokenizer gives no tokens for it, so there is nothing to label", all.size());
-  }
+  for (const std::string& text : texts) all.push_back(tokenizer.encode(text));
+  return all;
+}
+
+std::vector<Encoding> Classifier::State::encode(std::span<const TextPair> pairs) const {
+  std::vector<Encoding> all;
+  for (const auto& [first, second] : pairs) all.push_back(tokenizer.encode_pair(first, second));
+  return all;
+}
+
+std::vector<std::vector<ScoredLabel>> Classifier::State::classify(std::span<const Encoding> texts, const Progress& progress) const {
+  std::vector<std::vector<ScoredLabel>> all(texts.size());
+  run(texts, [&](std::size_t text, std::span<const float> numbers) { all[text] = sorted(scores_of(scoring, numbers)); }, progress);
   return all;
 }
 
 void Classifier::State::run(std::span<const Encoding> texts, const Take& take, const Progress& progress) const {
   std::vector<TokenRow> rows;
-  for (const Encoding& text : texts) rows.push_back({.ids = text.ids, .types = text.type_ids});
+  for (const Encoding& text : texts) {
+    check(text, rows.size());
+    rows.push_back({.ids = text.ids, .types = text.type_ids});
+  }
   const auto checked = [&](std::size_t text, std::span<const float> numbers) {
     if (std::ranges::any_of(numbers.first(encoder.text_head.each_token ? texts[text].size() * labels.size() : labels.size()),
                             [](float number) { return std::isnan(number); }))
@@ -181,11 +207,13 @@ const std::vector<std::string>& Classifier::labels() const { return state_->labe
 bool Classifier::labels_parts() const { return state_->encoder.text_head.each_token; }
 
 std::vector<std::vector<ScoredLabel>> Classifier::classify(std::span<const std::string> texts, const Progress& progress) const {
-  if (labels_parts()) fail("classify: the model labels parts of texts (parts gives these)");
-  std::vector<std::vector<ScoredLabel>> all(texts.size());
-  const auto take = [&](std::size_t text, std::span<const float> numbers) { all[text] = sorted(scores_of(state_->scoring, numbers)); };
-  state_->run(state_->encode(texts), take, progress);
-  return all;
+  check_labels_whole(state_->encoder);
+  return state_->classify(state_->encode(texts), progress);
+}
+
+std::vector<std::vector<ScoredLabel>> Classifier::classify(std::span<const TextPair> pairs, const Progress& progress) const {
+  check_labels_whole(state_->encoder);
+  return state_->classify(state_->encode(pairs), progress);
 }
 
 std::vector<std::vector<LabelledPart>> Classifier::parts(std::span<const std::string> texts, const Progress& progress) const {
