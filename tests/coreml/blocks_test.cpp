@@ -1,4 +1,5 @@
 // Weights in blocks: the recorded bytes of each type of GGUF, as packages store them, are the recorded numbers, or as far off as reported.
+#include "cli/run_command.h"
 #include "coreml/packages.h"
 #include "fixture.h"
 #include "formats/tensors/safetensors.h"
@@ -155,13 +156,13 @@ TEST(CoreMlBlocks, OfAnotherTypeAreWhatTheQuantizerGives) {
   }
 }
 
-/// Of types without minima, which a product subtracts behind its own rounding, and of scales that f16 holds.
+/// Of scales that f16 holds.
 TEST(CoreMlBlocks, OfProductsInF16AreAsFarOffAsReported) {
   if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
   const TemporaryFolder folder;
   std::map<std::string, std::pair<Array, double>> wanted;
   for (const BlockFormat& format : block_formats()) {
-    if (!is_recorded(format) || find_block_parts(format.name)->minima) continue;
+    if (!is_recorded(format)) continue;
     const Recorded recorded(format);
     const CoreMlReport report = write_product(recorded, {.precision = Precision::f16}, folder / recorded.type);
     ASSERT_EQ(report.weights.size(), 1U) << recorded.type;
@@ -171,12 +172,62 @@ TEST(CoreMlBlocks, OfProductsInF16AreAsFarOffAsReported) {
     }
     wanted.emplace(recorded.type, std::pair(transposed(recorded.values), report.weights[0].relative_error));
   }
-  EXPECT_GT(wanted.size(), 5U);
+  EXPECT_GT(wanted.size(), 10U);
   run_packages(folder.path());
   for (const auto& [type, expected] : wanted) {
     ASSERT_FALSE(std::filesystem::exists(folder / type / "error.txt")) << read_text(folder / type / "error.txt");
     EXPECT_NEAR(relative_error(load_npy(folder / type / "out_1" / "y.npy"), expected.first), expected.second, 1e-4 * expected.second)
         << type;
+  }
+}
+
+constexpr const char* read_and_multiplied = R"(graph net {{
+  %x: f32[512,512] = input {{label="x"}}
+  %places: i32[8,1] = input {{label="places"}}
+  %w: u8[{0},{1}] = input {{label="w", role=param}}
+  %all = decode_blocks(%w) {{type="{2}"}}
+  %y = dot(%x, %all) {{lhs_contract=[1], rhs_contract=[1]}}
+  %rows = gather(%all, %places) {{offset_dims=[1], collapsed_slice_dims=[0], start_index_map=[0], operand_batching_dims=[],
+    start_indices_batching_dims=[], slice_sizes=[1,512], mode=clip, fill_value=0}}
+  output y = %y
+  output rows = %rows
+}}
+)";
+
+/// By the command, beside numbers of block_minima.py: what it prints, rows that are read, and products.
+TEST(CoreMlBlocks, WithMinimaInF16AreAsFarOffAsTheCommandSays) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  const TemporaryFolder folder, oracle;
+  const std::filesystem::path script = std::filesystem::path(std::getenv("RLX_COREML_EVALUATOR")).parent_path() / "block_minima.py";
+  const std::string command =
+      fmt::format("'{}' '{}' '{}' '{}'", std::getenv("RLX_COREML_PYTHON"), script.string(), RLX_FIXTURES, oracle.path().string());
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  for (const char* name : {"q4_1", "q5_1", "q2_k", "q4_k", "q5_k"}) {
+    const Recorded recorded(*find_block_format(name));
+    const std::filesystem::path here = folder / name, out = here / "model.mlpackage";
+    std::filesystem::create_directories(here / "in_1");
+    Array places(i32, {8, 1}), identity(f32, {512, 512});
+    for (std::int64_t i = 0; i < 8; ++i) places.set_int(i, i);
+    for (std::int64_t i = 0; i < 512; ++i) identity.set_double(i * 512 + i, 1);
+    save_npy(here / "in_1" / "places.npy", places);
+    save_npy(here / "in_1" / "x.npy", identity);
+    save_npy(here / "w.npy", recorded.blocks);
+    write_text(here / "net.rlx", fmt::format(read_and_multiplied, recorded.blocks.shape()[0], recorded.blocks.shape()[1], recorded.type));
+    const CommandResult result = run_rlx(fmt::format("export --target coreml {} {} --param w={} --precision f16", quoted(here / "net.rlx"),
+                                                     quoted(out), quoted(here / "w.npy")));
+    ASSERT_EQ(result.status, 0) << result.err;
+    const double off = relative_error(load_npy(oracle / (std::string(name) + ".npy")), recorded.values);
+    EXPECT_TRUE(result.out.starts_with(fmt::format("1 {} as ", recorded.type)) &&
+                result.out.find(fmt::format(": relative error up to {:.2e} (w)", off)) != std::string::npos)
+        << off << " off: " << result.out;
+  }
+  run_packages(folder.path());
+  for (const char* name : {"q4_1", "q5_1", "q2_k", "q4_k", "q5_k"}) {
+    SCOPED_TRACE(name);
+    ASSERT_FALSE(std::filesystem::exists(folder / name / "error.txt")) << read_text(folder / name / "error.txt");
+    const Array wanted = Array::of(f32, {8, 512}, load_npy(oracle / (std::string(name) + ".npy")).floats());
+    EXPECT_EQ(relative_error(load_npy(folder / name / "out_1" / "rows.npy"), wanted), 0);
+    EXPECT_EQ(relative_error(load_npy(folder / name / "out_1" / "y.npy"), transposed(wanted)), 0);
   }
 }
 

@@ -383,8 +383,9 @@ const BlockFormat& stored_type(const ProgramParts& parts, const BlockFormat& giv
 
 }  // namespace
 
-DecodedBlocks decode_on_device(Body& out, const Weight& weight, Element element) {
+DecodedBlocks decode_on_device(Body& out, const Weight& weight) {
   ProgramParts& parts = out.parts();
+  const Element element = parts.multiplies_f16 ? Element::f16 : Element::f32;
   parts.needs(Target::ios18, "weights in blocks");
   const Blocks given = as_blocks(weight.array, *find_block_format(weight.blocks));
   const BlockFormat& wanted = stored_type(parts, *given.format);
@@ -404,7 +405,8 @@ Tensor whole(Body& out, const DecodedBlocks& blocks) {
   apart.push_back(1);
   Dims grouped = apart;
   grouped.back() = blocks.group;
-  const Tensor y = binary(out, "sub", reshape(out, blocks.scaled, grouped), reshape(out, *blocks.minima, apart));
+  const auto wide = [&](const Tensor& x, const Dims& shape) { return convert(out, reshape(out, x, shape), Element::f32); };
+  const Tensor y = binary(out, "sub", wide(blocks.scaled, grouped), wide(*blocks.minima, apart));
   return reshape(out, y, blocks.scaled.shape);
 }
 

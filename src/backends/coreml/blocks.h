@@ -14,9 +14,10 @@ struct DecodedBlocks {
   std::int64_t group = 1;
 };
 
-/// What decodes a weight in blocks (..., bytes) of a type that find_block_parts knows, to f32 or f16; f16 also where it is stored as that.
-DecodedBlocks decode_on_device(Body& out, const Weight& weight, Element element);
-/// With the minima taken from the elements.
+/// What decodes a weight in blocks (..., bytes) of a type that find_block_parts knows: to f16 where products are that and it holds the
+/// scales, or the weight is stored so; else to f32.
+DecodedBlocks decode_on_device(Body& out, const Weight& weight);
+/// With the minima taken from the elements, in f32: less is lost than in the scales.
 Tensor whole(Body& out, const DecodedBlocks& blocks);
 
 /// A table of the form of each type, for documents.

@@ -31,41 +31,61 @@ bool adds(const Graph& graph, const Node& node) {
   return kind == "sum" || kind == "prod";
 }
 
-/// An op that needs f32, and why.
-struct Wide {
-  std::string_view op;
+bool multiplies_integers(const Graph& graph, const Node& node) { return !is_float(node.results[0].dtype) || multiplies_int8(graph, node); }
+
+bool counts_in_floats(const Graph& graph, const Node& node) {
+  const DType from = graph.type(node.operands[0]).dtype, to = node.results[0].dtype;
+  return (is_float(from) && is_integer(to)) || (from == u32 && is_float(to));
+}
+
+/// f16 stays what it is, and so does what only moves.
+bool computes_f32(const Graph& /*graph*/, const Node& node) {
+  const bool computes = node.op->kind == OpKind::scalar || node.op->kind == OpKind::composite || node.op->name == "reduce";
+  return computes && is_float(node.results[0].dtype) && node.results[0].dtype != f16 && node.op->name != "select" &&
+         node.op->name != "cast";
+}
+
+/// Ops whose floats are not computed in their own type.
+struct Computed {
+  std::string_view op;                       // empty: any
   bool (*takes)(const Graph&, const Node&);  // which nodes; null: all
-  std::string_view reason;
+  std::string_view reason;                   // why in f32; empty: in what products are asked to be
 };
 constexpr std::string_view integers = "sums of products of 8-bit integers, which are exact there",
-                           sums = "long sums, of which f16 drops small terms", states = "states of many steps, each of which would round",
-                           logits = "exponentials of wide logits, and their sums", angles = "rotary angles of large positions",
+                           counts = "numbers of integers, which go beyond f16", sums = "long sums, of which f16 drops small terms",
+                           states = "states of many steps, each of which would round",
+                           near = "differences of numbers that are nearly equal", logits = "exponentials of wide logits, and their sums",
+                           angles = "rotary angles of large positions",
                            between = "values between products, whose small changes add up from layer to layer";
-constexpr Wide wide_ops[] = {{"dot", multiplies_int8, integers},
-                             {"conv", multiplies_int8, integers},
-                             {"reduce", adds, sums},
-                             {"cumulative", adds, sums},
-                             {"fold", nullptr, sums},
-                             {"avg_pool", nullptr, sums},
-                             {"linear_recurrence", nullptr, states},
-                             {"lstm", nullptr, states},
-                             {"rnn", nullptr, states},
-                             {"softmax", nullptr, logits},
-                             {"rope", nullptr, angles}};
+constexpr Computed all_computed[] = {{"dot", multiplies_integers, integers},
+                                     {"conv", multiplies_integers, integers},
+                                     {"dot", nullptr, {}},
+                                     {"conv", nullptr, {}},
+                                     {"cast", counts_in_floats, counts},
+                                     {"reduce", adds, sums},
+                                     {"cumulative", adds, sums},
+                                     {"fold", nullptr, sums},
+                                     {"avg_pool", nullptr, sums},
+                                     {"linear_recurrence", nullptr, states},
+                                     {"lstm", nullptr, states},
+                                     {"rnn", nullptr, states},
+                                     {"erfc", nullptr, near},
+                                     {"softmax", nullptr, logits},
+                                     {"rope", nullptr, angles},
+                                     {{}, computes_f32, between}};
+
+bool has_floats(const Graph& graph, const Node& node) {
+  return is_float(node.results[0].dtype) || std::ranges::any_of(node.operands, [&](ValueId v) { return is_float(graph.type(v).dtype); });
+}
 
 }  // namespace
 
-std::string_view reason_for_f32(const Graph& graph, const Node& node) {
-  if (!is_float(node.results[0].dtype)) return {};
-  for (const Wide& wide : wide_ops)
-    if (wide.op == node.op->name && (!wide.takes || wide.takes(graph, node))) return wide.reason;
-  const bool moves = node.op->name == "select" || node.op->name == "cast" || node.op->name == "dot" || node.op->name == "conv";
-  const bool computes = node.op->kind == OpKind::scalar || node.op->kind == OpKind::composite || node.op->name == "reduce";
-  return computes && !moves && node.results[0].dtype != f16 ? between : std::string_view();
-}
-
-Element product_element(const Call& c) {
-  return c.out.parts().multiplies_f16 && reason_for_f32(c.graph, c.node).empty() ? Element::f16 : Element::f32;
+Floats floats_of(const Graph& graph, const Node& node, const ProgramParts& parts) {
+  if (!has_floats(graph, node)) return {};
+  for (const auto& [op, takes, reason] : all_computed)
+    if ((op.empty() || op == node.op->name) && (!takes || takes(graph, node)))
+      return {reason.empty() && parts.multiplies_f16 ? Element::f16 : Element::f32, reason};
+  return {};
 }
 
 bool takes_u32(const Node& node) {

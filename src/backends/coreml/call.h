@@ -15,7 +15,8 @@ using EmitRegion = std::function<Tensors(Body& block, const Graph& region, const
 /// The weight in floats or blocks that an operand is, if it is one; what may only be asked for it is not in `Call::x`.
 using FindWeight = std::function<const Weight*(std::size_t operand)>;
 
-/// A node for which a row makes operations.
+/// A node for which a row makes operations. Floats of operands are what they are computed in, see floats_of, and bools are integers, but
+/// for ops of elements and those with regions. Results get the elements of their types behind the row.
 struct Call : NodeView {
   Body& out;
   const Tensors& x;
@@ -49,10 +50,12 @@ Rows missing_rows();
 const RowTable<Rule>& table();
 /// The first operand that CoreML's own recurrent layers ask for as a weight, as they do for all behind it; of other ops one that is not.
 std::size_t recurrent_weights(const Node& node);
-/// Why floats of a node are computed in f32 where products are computed in f16; empty: they are f16, or are only moved.
-std::string_view reason_for_f32(const Graph& graph, const Node& node);
-/// What floats of a product are computed in.
-Element product_element(const Call& c);
+/// What floats of a node are computed in, and why where that is f32 whatever products are; none: in their own types.
+struct Floats {
+  std::optional<Element> element = {};
+  std::string_view reason = {};
+};
+Floats floats_of(const Graph& graph, const Node& node, const ProgramParts& parts);
 /// Whether both operands of a product are 8-bit integers, as under the policy of int8.
 bool multiplies_int8(const Graph& graph, const Node& node);
 /// Whether a node may have numbers of u32, whose bits are those of i32: for it the highest one is no sign.

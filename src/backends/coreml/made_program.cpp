@@ -125,15 +125,18 @@ class Emitter {
       fail("coreml: {} with a result of {} cannot be exported: CoreML has no u32, which i32 cannot stand for there", node.op->name,
            node.results[0].to_string());
     Tensors operands;
-    for (std::size_t i = 0; i < node.operands.size(); ++i) operands.push_back(operand(body, graph, node, i, values));
+    const Floats floats = floats_of(graph, node, body.parts());
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      operands.push_back(as_computed(body, node, operand(body, graph, node, i, values), floats.element));
     const FindWeight weight = [&](std::size_t i) {
       const std::optional<Weight>& held = values.at(node.operands[i]).weight;
       return held && (is_weight(held->array) || !held->blocks.empty()) ? &*held : nullptr;
     };
-    if (const std::string_view why = reason_for_f32(graph, node); body.parts().multiplies_f16 && !why.empty())
-      ++body.parts().kept_f32[why][std::string(node.op->name)];
+    if (body.parts().multiplies_f16 && !floats.reason.empty()) ++body.parts().kept_f32[floats.reason][std::string(node.op->name)];
     try {
-      return row->rule({{graph, node, none_}, body, operands, region_, weight});
+      Tensors made = row->rule({{graph, node, none_}, body, operands, region_, weight});
+      for (std::size_t r = 0; r < made.size(); ++r) made[r] = convert(body, made[r], *element_of(node.results[r].dtype));
+      return made;
     } catch (const InternalError&) {
       throw;
     } catch (const Error& error) {
@@ -144,6 +147,12 @@ class Emitter {
     }
   }
 
+  static Tensor as_computed(Body& body, const Node& node, const Tensor& x, std::optional<Element> floats) {
+    if (x.name.empty()) return x;  // the row asks for the weight
+    if (x.element == Element::boolean && node.op->kind != OpKind::scalar && !has_regions(node)) return convert(body, x, Element::i32);
+    return floats && (x.element == Element::f16 || x.element == Element::f32) ? convert(body, x, *floats) : x;
+  }
+
   Tensor operand(Body& body, const Graph& graph, const Node& node, std::size_t i, HeldValues& values) const {
     const ValueId v = node.operands[i];
     const std::optional<Weight>& weight = values.at(v).weight;
@@ -151,7 +160,7 @@ class Emitter {
     const bool is_table = i == 0 && node.op->name == "gather";
     if (weight && ((node.op->name == "rope" && i == 2) || i >= recurrent_weights(node))) return {};
     if (weight && (weight->blocks.empty() ? is_right && is_weight(weight->array) : is_table || is_right))
-      return input(std::string(node.op->name), graph.type(v));  // the row asks for the weight
+      return input(std::string(node.op->name), graph.type(v));
     return node.op->kind == OpKind::scalar ? tensor(body, graph, v, values) : whole(body, graph, v, values);
   }
 
@@ -160,8 +169,7 @@ class Emitter {
     if (held.tensor) return *held.tensor;
     const Weight& weight = *held.weight;
     check(graph.type(v), "a result of", std::string(graph.node(v.node).op->name));
-    if (!weight.blocks.empty())
-      held.tensor = convert(body, coreml::whole(body, decode_on_device(body, weight, Element::f32)), Element::f32);
+    if (!weight.blocks.empty()) held.tensor = convert(body, coreml::whole(body, decode_on_device(body, weight)), Element::f32);
     else if (is_float(graph.type(v).dtype)) held.tensor = body.constant(weight.array, *element_of(graph.type(v).dtype), weight.name);
     else held.tensor = body.constant(weight.array, weight.name);
     return *held.tensor;

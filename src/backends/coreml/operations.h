@@ -68,7 +68,5 @@ Tensor looked_up(Body& out, const Tensor& a, const Tensor& b) {
 }
 /// What narrow integers keep of a result in 32 bits.
 Tensor wrapped(Body& out, const Tensor& x, DType dtype);
-/// Operands of f16 are added in f32.
-inline Element sum_element(Element element) { return element == Element::f16 ? Element::f32 : element; }
 
 }  // namespace rlx::coreml

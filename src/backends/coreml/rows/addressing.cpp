@@ -33,8 +33,8 @@ Tensor clamped(Body& out, const Tensor& places, const Dim& last) {
   return binary(out, "minimum", binary(out, "maximum", places, number(places, 0)), size(out, last));
 }
 
-/// The elements in one row, as integers where they are bools.
-Tensor row_of(Body& out, const Tensor& x) { return reshape(out, movable(out, x), {product(x.shape)}); }
+/// The elements in one row.
+Tensor row_of(Body& out, const Tensor& x) { return reshape(out, x, {product(x.shape)}); }
 
 /// Where a window begins, of which the start along each axis is a scalar, moved so that it lies inside: [axes].
 Tensor window_begin(const Call& c, std::size_t first, const Dims& window) {
@@ -46,15 +46,11 @@ Tensor window_begin(const Call& c, std::size_t first, const Dims& window) {
   return concat(c.out, begin, 0);
 }
 
-/// The operand with axes and without bools.
-Tensor with_axes(Body& out, const Tensor& x) { return reshape(out, movable(out, x), x.shape.empty() ? Dims{1} : x.shape); }
-
 Tensors dynamic_slice(const Call& c) {
   const Dims& window = c.shape();
   if (window.empty()) return {c.x[0]};
-  const Tensor x = with_axes(c.out, c.x[0]), begin = window_begin(c, 1, window);
-  const Tensor y = c.out.add("slice_by_size", {{"x", x}, {"begin", begin}, {"size", sizes(c.out, window)}}, x.element, window);
-  return {convert(c.out, y, c.x[0].element)};
+  const Tensor &x = c.x[0], begin = window_begin(c, 1, window);
+  return {c.out.add("slice_by_size", {{"x", x}, {"begin", begin}, {"size", sizes(c.out, window)}}, x.element, window)};
 }
 
 /// Before iOS 18 the elements are scattered.
@@ -63,17 +59,15 @@ Tensors dynamic_update(const Call& c) {
   if (window.empty()) return {c.x[1]};
   const Tensor begin = window_begin(c, 2, window);
   if (c.out.parts().target >= Target::ios18) {
-    const Tensor x = with_axes(c.out, c.x[0]), end = binary(c.out, "add", begin, sizes(c.out, window));
-    const Tensor y =
-        c.out.add("slice_update", {{"x", x}, {"update", with_axes(c.out, c.x[1])}, {"begin", begin}, {"end", end}}, x.element, x.shape);
-    return {convert(c.out, y, c.x[0].element)};
+    const Tensor &x = c.x[0], end = binary(c.out, "add", begin, sizes(c.out, window));
+    return {c.out.add("slice_update", {{"x", x}, {"update", c.x[1]}, {"begin", begin}, {"end", end}}, x.element, x.shape)};
   }
   const Dims strides = strides_of(c.x[0].shape);
   const Tensor moves = binary(c.out, "mul", begin, sizes(c.out, strides));
   const Tensor first = reshape(c.out, reduced(c.out, "sum", moves, {0}), {1});
   const Tensor places = binary(c.out, "add", first, row_of(c.out, places_of(c.out, window, strides)));
   const Tensor y = put(c.out, row_of(c.out, c.x[0]), places, row_of(c.out, c.x[1]), "update");
-  return {convert(c.out, reshape(c.out, y, c.x[0].shape), c.x[0].element)};
+  return {reshape(c.out, y, c.x[0].shape)};
 }
 
 /// JAX's dimension numbers as places: [windows, elements of one].
@@ -144,14 +138,14 @@ bool reads_rows(const Call& c, const Dims& window) {
 std::optional<DecodedBlocks> blocks_of(const Call& c) {
   const Weight* const weight = c.weight(0);
   if (!weight || weight->blocks.empty()) return std::nullopt;
-  return decode_on_device(c.out, *weight, c.out.parts().multiplies_f16 ? Element::f16 : Element::f32);
+  return decode_on_device(c.out, *weight);
 }
 
 /// Rows of such: those of its codes, less those of its minima.
 Tensor rows_of_blocks(const Call& c, DecodedBlocks table, const Tensor& rows) {
   table.scaled = take(c.out, table.scaled, rows, 0);
   if (table.minima) table.minima = take(c.out, *table.minima, rows, 0);
-  return convert(c.out, whole(c.out, table), Element::f32);
+  return whole(c.out, table);
 }
 
 Tensors gather(const Call& c) {
@@ -163,14 +157,14 @@ Tensors gather(const Call& c) {
   Tensor y;
   if (reads_rows(c, window)) {
     const Tensor rows = clamped(c.out, reshape(c.out, c.x[1], {w.count}), c.x[0].shape[0] - 1);
-    const Tensor x = blocks ? rows_of_blocks(c, *blocks, rows) : take(c.out, movable(c.out, c.x[0]), rows, 0);
+    const Tensor x = blocks ? rows_of_blocks(c, *blocks, rows) : take(c.out, c.x[0], rows, 0);
     y = reshape(c.out, x, {w.count, w.elements});
   } else {
-    y = take(c.out, row_of(c.out, blocks ? convert(c.out, whole(c.out, *blocks), c.x[0].element) : c.x[0]), w.places, 0);
+    y = take(c.out, row_of(c.out, blocks ? whole(c.out, *blocks) : c.x[0]), w.places, 0);
   }
   if (w.inside) y = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), y, number(y, c.attr<double>("fill_value")));
-  y = transpose(c.out, reshape(c.out, y, shape), inverse(windows_first(static_cast<std::int64_t>(shape.size()), c.numbers("offset_dims"))));
-  return {convert(c.out, y, c.x[0].element)};
+  const Sizes order = windows_first(static_cast<std::int64_t>(shape.size()), c.numbers("offset_dims"));
+  return {transpose(c.out, reshape(c.out, y, shape), inverse(order))};
 }
 
 /// Windows that are dropped go to an element behind the operand, which is cut off again.
@@ -185,14 +179,14 @@ Tensors scatter(const Call& c) {
   const Windows w(c, window, c.word("mode") == "fill");
   Tensor places = w.places;
   if (w.inside) places = select(c.out, reshape(c.out, *w.inside, {w.count, 1}), places, size(c.out, all));
-  const Tensor updates = transpose(c.out, movable(c.out, c.x[2]), windows_first(c.x[2].rank(), offset_dims));
+  const Tensor updates = transpose(c.out, c.x[2], windows_first(c.x[2].rank(), offset_dims));
   const Tensor x = row_of(c.out, c.x[0]);
   const Tensor room = concat(c.out, {x, filled(c.out, x.element, {1}, 0)}, 0);
   const std::string_view kind = c.word("op");
   const std::string mode(kind == "set" ? "update" : kind);
   const Tensor y =
       put(c.out, room, reshape(c.out, places, {w.count * w.elements}), reshape(c.out, updates, {w.count * w.elements}), mode.c_str());
-  return {convert(c.out, wrapped(c.out, reshape(c.out, cut(c.out, y, 0, 0, all), shape), c.result_type()), c.x[0].element)};
+  return {wrapped(c.out, reshape(c.out, cut(c.out, y, 0, 0, all), shape), c.result_type())};
 }
 
 /// The lines of the result lie one behind the other.
@@ -204,7 +198,7 @@ Tensors place(const Call& c) {
   const Tensor places = binary(c.out, "add", clamped(c.out, to, width - 1), places_of(c.out, {lines, 1}, {width, 0}));
   const Tensor x = row_of(c.out, c.x[0]), everywhere = filled(c.out, x.element, {lines * width}, c.attr<double>("fill"));
   const Tensor y = put(c.out, everywhere, reshape(c.out, places, {lines * length}), x, "update");
-  return {convert(c.out, reshape(c.out, y, shape), c.x[0].element)};
+  return {reshape(c.out, y, shape)};
 }
 
 }  // namespace

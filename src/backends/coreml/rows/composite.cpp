@@ -12,17 +12,13 @@ Tensors gelu(const Call& c) {
 }
 
 /// Less accurate than ours where it is small.
-Tensors erfc(const Call& c) {
-  const Tensor x = convert(c.out, c.x[0], Element::f32), y = binary(c.out, "sub", number(x, 1), unary(c.out, "erf", x));
-  return {convert(c.out, y, c.x[0].element)};
-}
+Tensors erfc(const Call& c) { return {binary(c.out, "sub", number(c.x[0], 1), unary(c.out, "erf", c.x[0]))}; }
 
 Tensors same_name(const Call& c) { return {unary(c.out, c.node.op->name, c.x[0])}; }
 
 Tensors softmax(const Call& c) {
-  const Tensor x = convert(c.out, c.x[0], sum_element(c.x[0].element));
-  const Tensor y = c.out.add("softmax", {{"x", x}, {"axis", Immediate(static_cast<int>(c.axis()))}}, x.element, x.shape);
-  return {convert(c.out, y, c.x[0].element)};
+  const Tensor& x = c.x[0];
+  return {c.out.add("softmax", {{"x", x}, {"axis", Immediate(static_cast<int>(c.axis()))}}, x.element, x.shape)};
 }
 
 /// Over the last axes; CoreML has a batch and channels before them.
@@ -39,7 +35,7 @@ Tensors pool(const Call& c) {
   };
   Sizes pads;
   for (const std::int64_t padding : c.numbers("padding")) pads.insert(pads.end(), {padding, padding});
-  const Tensor x = convert(c.out, reshape(c.out, given, joined(given.shape)), sum_element(given.element));
+  const Tensor x = reshape(c.out, given, joined(given.shape));
   Arguments arguments{{"x", x},
                       {"kernel_sizes", Immediate(window)},
                       {"strides", Immediate(c.numbers("strides"))},
@@ -48,7 +44,7 @@ Tensors pool(const Call& c) {
                       {"ceil_mode", Immediate(false)}};
   if (c.node.op->name == "avg_pool") arguments.emplace_back("exclude_padding_from_average", Immediate(!c.flag("count_include_pad")));
   const Tensor y = c.out.add(c.node.op->name, arguments, x.element, joined(c.shape()));
-  return {convert(c.out, reshape(c.out, y, c.shape()), given.element)};
+  return {reshape(c.out, y, c.shape())};
 }
 
 /// Others are windows that are reduced.

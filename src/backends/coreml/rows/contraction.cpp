@@ -1,4 +1,4 @@
-// Products. f16 is multiplied and added in f32.
+// Products.
 #include <algorithm>
 
 #include "backends/coreml/blocks.h"
@@ -46,13 +46,11 @@ Tensor group_sums(Body& out, const Tensor& x, std::int64_t group) {
 }
 
 /// x times the transpose of a weight in blocks: the products with the codes, less the sums of x times the minima.
-Tensor times_blocks(const Call& c, const Weight& weight, Element element) {
-  const DecodedBlocks w = decode_on_device(c.out, weight, element);
+Tensor times_blocks(const Call& c, const Weight& weight) {
+  const DecodedBlocks w = decode_on_device(c.out, weight);
   const auto times = [&](const Tensor& left, const Tensor& right) {
-    const Element computed = right.element == Element::f32 ? right.element : element;
-    const Matrices a(c.out, convert(c.out, left, computed), {}, {left.rank() - 1}, true),
-        b(c.out, convert(c.out, right, computed), {}, {1}, false);
-    return convert(c.out, matmul(c.out, a, b), element);
+    const Matrices a(c.out, convert(c.out, left, right.element), {}, {left.rank() - 1}, true), b(c.out, right, {}, {1}, false);
+    return convert(c.out, matmul(c.out, a, b), Element::f32);
   };
   const Tensor y = times(c.x[0], w.scaled);
   return w.minima ? binary(c.out, "sub", y, times(group_sums(c.out, convert(c.out, c.x[0], Element::f32), w.group), *w.minima)) : y;
@@ -73,7 +71,7 @@ Tensor int8_operand(const Call& c, std::size_t i) {
 
 /// Floats of a weight in the elements of a product.
 Tensor given_weight(const Call& c, const Weight& weight, Element element) {
-  if (!weight.blocks.empty()) return whole(c.out, decode_on_device(c.out, weight, element));
+  if (!weight.blocks.empty()) return convert(c.out, whole(c.out, decode_on_device(c.out, weight)), element);
   return is_float(c.type(1)) ? c.out.constant(weight.array, element, weight.name) : c.out.constant(weight.array, weight.name);
 }
 
@@ -84,23 +82,24 @@ std::pair<Tensor, Tensor> operands(const Call& c, Element element) {
   return {convert(c.out, c.x[0], element), convert(c.out, weight ? given_weight(c, *weight, element) : c.x[1], element)};
 }
 
+Tensor as_result(const Call& c, const Tensor& y) { return wrapped(c.out, convert(c.out, y, c.result().element), c.result_type()); }
+
 bool is_rows_by_rows(const Call& c) {
   return c.numbers("lhs_batch").empty() && c.numbers("lhs_contract") == Sizes{c.x[0].rank() - 1} && c.numbers("rhs_contract") == Sizes{1};
 }
 
 Tensors dot(const Call& c) {
-  const Element given = c.x[0].element, element = given == Element::i32 ? given : product_element(c);
   const Weight* const weight = c.weight(1);
   Tensor y;
   if (weight && !weight->blocks.empty() && is_rows_by_rows(c)) {
-    y = times_blocks(c, *weight, element);
+    y = times_blocks(c, *weight);
   } else {
-    const auto [left, right] = operands(c, element);
+    const auto [left, right] = operands(c, c.x[0].element);
     const Matrices x(c.out, left, c.numbers("lhs_batch"), c.numbers("lhs_contract"), true);
     const Matrices z(c.out, right, c.numbers("rhs_batch"), c.numbers("rhs_contract"), false);
     y = matmul(c.out, x, z);
   }
-  return {wrapped(c.out, convert(c.out, reshape(c.out, y, c.shape()), given), c.result_type())};
+  return {as_result(c, reshape(c.out, y, c.shape()))};
 }
 
 /// Groups of a batch become groups of channels: (g * n, c, ...) as (n, g * c, ...).
@@ -124,7 +123,7 @@ Tensor laid_out(const Call& c, Tensor x) {
 }
 
 Tensors conv(const Call& c) {
-  const Element element = c.x[0].element == Element::i32 ? Element::f32 : product_element(c);
+  const Element element = c.x[0].element == Element::i32 ? Element::f32 : c.x[0].element;
   const std::int64_t batch_groups = c.number("batch_group_count"), groups = std::max(batch_groups, c.number("feature_group_count"));
   const auto [image, kernel] = operands(c, element);
   Tensor x = transpose(c.out, image, c.numbers("lhs_spec"));
@@ -146,7 +145,7 @@ Tensors conv(const Call& c) {
                               {"dilations", Immediate(c.numbers("rhs_dilation"))},
                               {"groups", Immediate(static_cast<int>(groups))}},
                              x.element, made);
-  return {wrapped(c.out, convert(c.out, transpose(c.out, y, inverse(out_spec)), c.x[0].element), c.result_type())};
+  return {as_result(c, transpose(c.out, y, inverse(out_spec)))};
 }
 
 /// Sums of products of 8 bits are exact in f32 while they stay below 2^24.

@@ -95,7 +95,6 @@ Tensors scan(const Call& c) {
         return next;
       });
   results.erase(results.begin());
-  for (std::size_t r = carries; r < results.size(); ++r) results[r] = convert(c.out, results[r], c.result(r).element);
   return results;
 }
 

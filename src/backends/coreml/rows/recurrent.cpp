@@ -36,7 +36,7 @@ class Layers {
   Tensors results() {
     const std::int64_t sides = has("bidirectional") ? 2 : 1, runs = c_.number("layers") * sides;
     std::vector<Tensors> last(states_);
-    Tensor y = transpose(c_.out, convert(c_.out, c_.x[0], Element::f32), {1, 0, 2});
+    Tensor y = transpose(c_.out, c_.x[0], {1, 0, 2});
     for (std::int64_t run = 0; run < runs; run += sides) {
       Tensors both;
       for (std::int64_t side = 0; side < sides; ++side) {
@@ -46,7 +46,7 @@ class Layers {
       }
       y = concat(c_.out, both, 2);
     }
-    Tensors all{convert(c_.out, transpose(c_.out, y, {1, 0, 2}), c_.x[0].element)};
+    Tensors all{transpose(c_.out, y, {1, 0, 2})};
     for (const Tensors& state : last) all.push_back(concat(c_.out, state, 0));
     return all;
   }
@@ -56,11 +56,11 @@ class Layers {
   Tensor weights(std::size_t count) {
     std::array<const Weight*, 2> parts{};
     for (std::size_t i = 0; i < count; ++i) parts[i] = c_.weight(next_++);
-    return c_.out.constant(in_order(std::span(parts).first(count), order_), Element::f32, parts[0]->name);
+    return c_.out.constant(in_order(std::span(parts).first(count), order_), c_.x[0].element, parts[0]->name);
   }
   Tensor first_state(std::size_t state, std::int64_t run, const Dims& shape) const {
-    if (!has("has_state")) return filled(c_.out, Element::f32, shape, 0);
-    return reshape(c_.out, convert(c_.out, cut(c_.out, c_.x[1 + state], 0, run, run + 1), Element::f32), shape);
+    if (!has("has_state")) return filled(c_.out, c_.x[0].element, shape, 0);
+    return reshape(c_.out, cut(c_.out, c_.x[1 + state], 0, run, run + 1), shape);
   }
   /// The outputs, and the last states (1, b, hidden); `turned`: the axis of steps, where it goes back.
   Tensors layer(const Tensor& x, std::int64_t run, const Sizes& turned) {
@@ -72,8 +72,8 @@ class Layers {
     if (has("has_bias")) arguments.emplace_back("bias", weights(2));
     arguments.insert(arguments.end(), {{"direction", Immediate("forward")}, {"output_sequence", Immediate(true)}});
     arguments.insert(arguments.end(), activations_.begin(), activations_.end());
-    Tensors places{{{}, Element::f32, steps}};
-    places.resize(1 + states_, {{}, Element::f32, state});
+    Tensors places{{{}, x.element, steps}};
+    places.resize(1 + states_, {{}, x.element, state});
     Tensors made = c_.out.add_all(c_.node.op->name, arguments, std::move(places));
     made[0] = reversed(c_.out, made[0], turned);
     for (std::size_t s = 1; s < made.size(); ++s) made[s] = reshape(c_.out, made[s], {1, state[0], state[1]});

@@ -1,4 +1,4 @@
-// Reductions, running ones, and sorting. f16 is added in f32.
+// Reductions, running ones, and sorting.
 #include <cmath>
 #include <limits>
 
@@ -10,13 +10,7 @@ namespace {
 Tensors reduce(const Call& c) {
   const Sizes axes = c.numbers("axes");
   if (axes.empty()) return {c.x[0]};
-  const std::string kind(c.word("op"));
-  const bool ordered = kind == "max" || kind == "min";
-  const Tensor& given = c.x[0];
-  const Element element = given.element == Element::boolean ? Element::i32 : ordered ? given.element : sum_element(given.element);
-  const Tensor x = convert(c.out, given, element);
-  const Tensor y = reduced(c.out, kind, x, axes);
-  return {convert(c.out, wrapped(c.out, y, c.result_type()), given.element)};
+  return {wrapped(c.out, reduced(c.out, std::string(c.word("op")), c.x[0], axes), c.result_type())};
 }
 
 /// What a running reduction of nothing gives.
@@ -45,30 +39,27 @@ Tensors cumulative(const Call& c) {
   const std::int64_t axis = c.axis(), n = c.x[0].shape[static_cast<std::size_t>(axis)].upper();
   const double start = neutral(kind, c.type(0));
   const std::string_view name = names[kind == "sum" ? 0 : kind == "max" ? 1 : kind == "min" ? 2 : 3];
-  Tensor y = turned(c.out, convert(c.out, c.x[0], sum_element(c.x[0].element)), axis, c.flag("reverse"));
+  Tensor y = turned(c.out, c.x[0], axis, c.flag("reverse"));
   for (std::int64_t step = 1; step < n; step *= 2) y = binary(c.out, name, y, later(c.out, y, axis, step, start));
   if (c.flag("exclusive")) y = later(c.out, y, axis, 1, start);
-  return {wrapped(c.out, convert(c.out, turned(c.out, y, axis, c.flag("reverse")), c.x[0].element), c.result_type())};
+  return {wrapped(c.out, turned(c.out, y, axis, c.flag("reverse")), c.result_type())};
 }
 
 /// A step of 2^i places puts two stretches of that length together.
 Tensors linear_recurrence(const Call& c) {
   const std::int64_t axis = c.axis(), n = c.x[0].shape[static_cast<std::size_t>(axis)].upper();
   const bool reverse = c.flag("reverse");
-  const Element element = sum_element(c.x[0].element);
-  Tensor a = turned(c.out, convert(c.out, c.x[0], element), axis, reverse),
-         b = turned(c.out, convert(c.out, c.x[1], element), axis, reverse);
+  Tensor a = turned(c.out, c.x[0], axis, reverse), b = turned(c.out, c.x[1], axis, reverse);
   for (std::int64_t step = 1; step < n; step *= 2) {
     b = binary(c.out, "add", binary(c.out, "mul", a, later(c.out, b, axis, step, 0)), b);
     a = binary(c.out, "mul", a, later(c.out, a, axis, step, 0));
   }
-  return {convert(c.out, turned(c.out, b, axis, reverse), c.x[0].element)};
+  return {turned(c.out, b, axis, reverse)};
 }
 
 /// Which of two keys comes first, for [rows, n, 1] and [rows, 1, n]: NaN is the largest, whatever the bits.
 struct Order {
-  Order(Body& out, const Tensor& key, bool descending) {
-    const Tensor x = movable(out, key);
+  Order(Body& out, const Tensor& x, bool descending) {
     const Dim &rows = x.shape[0], &n = x.shape[1];
     const Tensor self = reshape(out, x, {rows, n, 1}), other = reshape(out, x, {rows, 1, n});
     before = compare(out, descending ? "greater" : "less", other, self);
@@ -96,7 +87,7 @@ Tensors sort(const Call& c) {
   for (const std::int64_t d : perm) moved_shape.push_back(c.x[0].shape[static_cast<std::size_t>(d)]);
   const Dim n = moved_shape.back(), rows = product({moved_shape.begin(), moved_shape.end() - 1});
   Tensors lines;
-  for (const Tensor& x : c.x) lines.push_back(reshape(c.out, transpose(c.out, movable(c.out, x), perm), {rows, n}));
+  for (const Tensor& x : c.x) lines.push_back(reshape(c.out, transpose(c.out, x, perm), {rows, n}));
 
   const Tensor numbers = line(c.out, n), elements = reshape(c.out, numbers, {1, n, 1}), places = reshape(c.out, numbers, {1, 1, n});
   Tensor first = compare(c.out, "less", places, elements);
@@ -113,7 +104,7 @@ Tensors sort(const Call& c) {
     const Tensor y =
         c.out.add("gather_along_axis", {{"x", lines[i]}, {"indices", from}, {"axis", Immediate(1)}, {"validate_indices", Immediate(false)}},
                   lines[i].element, {rows, n});
-    results.push_back(convert(c.out, transpose(c.out, reshape(c.out, y, moved_shape), inverse(perm)), c.x[i].element));
+    results.push_back(transpose(c.out, reshape(c.out, y, moved_shape), inverse(perm)));
   }
   return results;
 }

@@ -67,7 +67,7 @@ Tensors rope(const Call& c) {
   const Weight* const frequencies = c.weight(2);
   if (!frequencies) fail("coreml: rope with a result of {}: its frequencies must not depend on a run", c.node.results[0].to_string());
   const Turn turn = shared_turn(c, frequencies->array);
-  const Tensor x = convert(c.out, c.x[0], Element::f32);
+  const Tensor& x = c.x[0];
   const std::size_t last = x.shape.size() - 1;
   const std::int64_t pairs = frequencies->array.size(), size = x.shape[last].value();
   const bool half = c.word("style") == "half";
@@ -84,7 +84,7 @@ Tensors rope(const Call& c) {
     y = reshape(c.out, concat(c.out, {reshape(c.out, turned.cosine, column), reshape(c.out, turned.sine, column)}, axis + 1), front);
   }
   if (2 * pairs < size) y = concat(c.out, {y, cut(c.out, x, last, 2 * pairs, size)}, axis);
-  return {convert(c.out, y, c.x[0].element)};
+  return {y};
 }
 
 }  // namespace

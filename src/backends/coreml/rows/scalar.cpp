@@ -174,8 +174,7 @@ Tensors select_rule(const Call& c) {
 }
 
 /// Floats to integers: towards 0, into the range of the type, and NaN to 0.
-Tensor truncated(Body& out, const Tensor& given, DType to) {
-  const Tensor x = convert(out, given, Element::f32);
+Tensor truncated(Body& out, const Tensor& x, DType to) {
   if (to == u32) {  // in two halves
     const Tensor low = truncated(out, x, i32), high = truncated(out, binary(out, "sub", x, number(x, 0x1p31)), i32);
     const Tensor y =
@@ -200,7 +199,7 @@ Tensors cast(const Call& c) {
     const Tensor high = binary(c.out, "mod", binary(c.out, "floor_div", x, number(x, 0x1p16)), number(x, 0x1p16));
     const Tensor low = convert(c.out, binary(c.out, "mod", x, number(x, 0x1p16)), Element::f32);
     const Tensor wide = binary(c.out, "mul", convert(c.out, high, Element::f32), Immediate(Element::f32, 0x1p16));
-    return {convert(c.out, binary(c.out, "add", wide, low), *element_of(to))};
+    return {binary(c.out, "add", wide, low)};
   }
   const Tensor y = convert(c.out, x, *element_of(to));
   return {is_integer(from) ? wrapped(c.out, y, to) : y};
