@@ -41,7 +41,8 @@ void check_scores(const DecoderConfig& encoder, const std::filesystem::path& pat
   const std::int64_t labels = encoder.text_head.labels;
   if (labels == 0 || encoder.text_head.each_token)
     fail("{}: the model scores no texts (needed: one for sequence classification, such as BertForSequenceClassification)", path.string());
-  if (labels > 1) fail("{}: the model has {} labels, which do not put texts in an order (allowed: 1)", path.string(), labels);
+  if (labels > 1)
+    fail("{}: the model has {} labels, which do not put texts in an order (allowed: 1; a classifier gives labels)", path.string(), labels);
 }
 
 Graph reranker_graph(const DecoderFiles& files, std::int64_t batch_size, std::int64_t length) {
