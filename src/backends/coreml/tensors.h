@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/coreml/protobuf_writer.h"
+#include "base/protobuf_writer.h"
 #include "rlx/array.h"
 #include "rlx/dim.h"
 

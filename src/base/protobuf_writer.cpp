@@ -1,4 +1,6 @@
-#include "backends/coreml/protobuf_writer.h"
+#include "base/protobuf_writer.h"
+
+#include <bit>
 
 namespace rlx {
 
@@ -10,6 +12,14 @@ void ProtobufWriter::varint(std::uint64_t value) {
 ProtobufWriter& ProtobufWriter::integer(std::uint32_t field, std::uint64_t value) {
   varint(std::uint64_t{field} << 3);
   varint(value);
+  return *this;
+}
+
+ProtobufWriter& ProtobufWriter::number(std::uint32_t field, float value) {
+  constexpr std::uint64_t of_four_bytes = 5;
+  varint((std::uint64_t{field} << 3) | of_four_bytes);
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  for (unsigned shift = 0; shift < 32; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xFF);
   return *this;
 }
 

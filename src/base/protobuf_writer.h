@@ -10,6 +10,7 @@ namespace rlx {
 class ProtobufWriter {
  public:
   ProtobufWriter& integer(std::uint32_t field, std::uint64_t value);
+  ProtobufWriter& number(std::uint32_t field, float value);
   ProtobufWriter& text(std::uint32_t field, std::string_view value);
   ProtobufWriter& message(std::uint32_t field, const ProtobufWriter& value) { return text(field, value.bytes_); }
   /// An entry of a map with words as keys.
