@@ -6,7 +6,6 @@
 #include <bitset>
 #include <cmath>
 #include <functional>
-#include <numeric>
 
 #include "backends/coreml/operations.h"
 #include "base/cpu_count.h"
@@ -221,10 +220,6 @@ double bits_of(const Form& form, const BlockParts& parts, std::int64_t values, E
   return form.bits + kinds * (nests ? 8.0 / parts.group + number / static_cast<double>(values) : number / parts.group);
 }
 
-std::string key_of(const Array& array, std::string_view part, Element element) {
-  return fmt::format("{} {} {} {}", static_cast<const void*>(array.bytes().data()), array.size(), part, static_cast<int>(element));
-}
-
 class Decoding {
  public:
   /// `given`: the blocks that became `blocks`.
@@ -279,8 +274,7 @@ class Decoding {
     return out_.add("constexpr_blockwise_shift_scale", {{"data", factors}, {"scale", units}}, element_, dims_of(shape));
   }
   Immediate stored(std::string_view part, Element element, const Sizes& shape, Weights::Source source) const {
-    const std::int64_t count = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-    return Immediate(stored_value(element, shape, out_.parts().weights.add(key(part), element, count, std::move(source))));
+    return Immediate(out_.in_file(key(part), element, shape, std::move(source)));
   }
 
   /// What compares the codes while they are written, where they may differ from what was given.
@@ -294,35 +288,30 @@ class Decoding {
   Argument codes() const {
     const Form form = form_of(parts(), out_.parts().target);
     if (form.is_table) return by_table(form);
-    return in_bits(form.bits, form.element);
-  }
-
-  Immediate in_bits(int bits, Element element) const {
     std::array<std::uint8_t, 256> places{};
     for (std::size_t i = 0; i < places.size(); ++i)
-      places[i] = static_cast<std::uint8_t>((static_cast<int>(i) + lowest_code) & ((1 << bits) - 1));
-    const std::uint64_t offset =
-        out_.parts().weights.add(key("codes"), element, blocks_.values(), packed_codes(blocks_, bits, places, comparison()));
-    return Immediate(stored_value(element, blocks_.shape(1), offset));
+      places[i] = static_cast<std::uint8_t>((static_cast<int>(i) + lowest_code) & ((1 << form.bits) - 1));
+    return packed("codes", form, places);
+  }
+
+  Immediate packed(std::string_view part, const Form& form, const std::array<std::uint8_t, 256>& places) const {
+    return stored(part, form.element, blocks_.shape(1), packed_codes(blocks_, form.bits, places, comparison()));
   }
 
   /// Places in a table of the codes that there are.
   Tensor by_table(const Form& form) const {
-    const auto [bits, element, is_table] = form;
     const CodeSet there = codes_in(blocks_);
     std::array<std::uint8_t, 256> places{};
     std::string table;
     for (std::size_t i = 0; i < places.size(); ++i)
       if (there[i]) places[i] = static_cast<std::uint8_t>(table.size()), table += static_cast<char>(static_cast<int>(i) + lowest_code);
-    table.resize(std::size_t{1} << bits, '\0');
-    const std::uint64_t offset =
-        out_.parts().weights.add(key("places"), element, blocks_.values(), packed_codes(blocks_, bits, places, comparison()));
+    table.resize(std::size_t{1} << form.bits, '\0');
     Sizes of_table(blocks_.array.shape().size(), 1);
     of_table.insert(of_table.end(), {static_cast<std::int64_t>(table.size()), 1});
     constexpr std::uint32_t bytes = 7, values = 1;
     const Immediate entries(immediate_value(Element::i8, of_table, ProtobufWriter().message(bytes, ProtobufWriter().text(values, table))));
-    return out_.add("constexpr_lut_to_dense", {{"indices", Immediate(stored_value(element, blocks_.shape(1), offset))}, {"lut", entries}},
-                    Element::i8, dims_of(blocks_.shape(1)));
+    return out_.add("constexpr_lut_to_dense", {{"indices", packed("places", form, places)}, {"lut", entries}}, Element::i8,
+                    dims_of(blocks_.shape(1)));
   }
 
   Body& out_;
@@ -369,9 +358,9 @@ Tensor stored_f16(Body& out, const Blocks& blocks, const std::string& name) {
       Comparison::add(values[i], stored, *report);
     }
   };
-  const std::uint64_t offset = out.parts().weights.add(key_of(blocks.array, "values", element), element, blocks.values(),
-                                                       of_each_block<std::uint16_t>(blocks, blocks.format->values, fill));
-  return out.stored(stored_value(element, blocks.shape(1), offset), element, blocks.shape(1));
+  const Sizes shape = blocks.shape(1);
+  const Weights::Source source = of_each_block<std::uint16_t>(blocks, blocks.format->values, fill);
+  return out.stored(out.in_file(key_of(blocks.array, "values", element), element, shape, source), element, shape);
 }
 
 /// The type as which blocks are stored.

@@ -1,6 +1,8 @@
 #include "backends/coreml/body.h"
 
 #include <cctype>
+#include <functional>
+#include <numeric>
 
 #include "rlx/error.h"
 
@@ -74,16 +76,17 @@ Tensor Body::constant(const Array& array, Element element, const std::string& na
     const Array small = Array::of(*form_of(element).dtype, array.shape(), array.floats());
     return stored(immediate_value(element, array.shape(), elements_of(small, element)), element, array.shape());
   }
-  const std::string key = fmt::format("{} {} {}", static_cast<const void*>(array.bytes().data()), array.size(), static_cast<int>(element));
-  const std::uint64_t offset = parts_.weights.add(key, element, array.size(), floats_of(array, element, name));
-  return stored(stored_value(element, array.shape(), offset), element, array.shape());
+  return stored(in_file(key_of(array, "", element), element, array.shape(), floats_of(array, element, name)), element, array.shape());
 }
 
 Tensor Body::codes(const Array& array) {
-  const std::string key = fmt::format("codes {} {}", static_cast<const void*>(array.bytes().data()), array.size());
-  const std::uint64_t offset =
-      parts_.weights.add(key, Element::i8, array.size(), [array](const Weights::Sink& sink) { sink(array.bytes()); });
-  return stored(stored_value(Element::i8, array.shape(), offset), Element::i8, array.shape());
+  const auto source = [array](const Weights::Sink& sink) { sink(array.bytes()); };
+  return stored(in_file(key_of(array, "", Element::i8), Element::i8, array.shape(), source), Element::i8, array.shape());
+}
+
+ProtobufWriter Body::in_file(const std::string& key, Element element, const Sizes& shape, Weights::Source source) const {
+  const std::int64_t count = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+  return stored_value(element, shape, parts_.weights.add(key, element, count, std::move(source)));
 }
 
 Tensor Body::stored(const ProtobufWriter& value, Element element, const Sizes& shape) {

@@ -83,6 +83,8 @@ class Body {
   Tensor constant(const Array& array, Element element, const std::string& name);
   /// 8-bit integers, in the file of weights.
   Tensor codes(const Array& array);
+  /// A Value whose elements the file of weights has under a key; `source` gives them where it is new.
+  ProtobufWriter in_file(const std::string& key, Element element, const Sizes& shape, Weights::Source source) const;
   /// What a Value holds.
   Tensor stored(const ProtobufWriter& value, Element element, const Sizes& shape);
   Tensor constant(const Sizes& shape, const Sizes& integers);

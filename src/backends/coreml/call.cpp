@@ -26,8 +26,7 @@ bool multiplies_int8(const Graph& graph, const Node& node) {
 namespace {
 
 bool adds(const Graph& graph, const Node& node) {
-  const Bindings none;
-  const std::string_view kind = NodeView{graph, node, none}.word("op");
+  const std::string_view kind = NodeView{graph, node, {}}.word("op");
   return kind == "sum" || kind == "prod";
 }
 

@@ -19,18 +19,10 @@ namespace {
 constexpr std::string_view manifest = R"({
   "fileFormatVersion": "1.0.0",
   "itemInfoEntries": {
-    "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D01": {
-      "author": "com.apple.CoreML",
-      "description": "CoreML Model Specification",
-      "name": "model.mlmodel",
-      "path": "com.apple.CoreML/model.mlmodel"
-    },
-    "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D02": {
-      "author": "com.apple.CoreML",
-      "description": "CoreML Model Weights",
-      "name": "weights",
-      "path": "com.apple.CoreML/weights"
-    }
+    "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D01": {"author": "com.apple.CoreML", "description": "CoreML Model Specification",
+      "name": "model.mlmodel", "path": "com.apple.CoreML/model.mlmodel"},
+    "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D02": {"author": "com.apple.CoreML", "description": "CoreML Model Weights",
+      "name": "weights", "path": "com.apple.CoreML/weights"}
   },
   "rootModelIdentifier": "5B5F6B1C-6A0E-4C58-9E0B-0C8A6E3E1D01"
 }

@@ -1,10 +1,9 @@
-#include "backends/coreml/few_axes.h"
+#include "backends/coreml/prepared_graph.h"
 
 #include <algorithm>
 #include <array>
 
 #include "backends/consumer.h"
-#include "ir/op.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
 #include "rlx/ops.h"
@@ -142,7 +141,6 @@ bool has_many_axes(const Graph& graph, const Node& node) {
 
 Graph with_few_axes(const Graph& graph) {
   Rebuilder out(graph);
-  const Bindings none;
   const auto whole = [&](ValueId v) { return reshape(out.value(v), graph.type(v).shape); };
   for (const std::int32_t id : out.needed()) {
     const Node& node = graph.node(id);
@@ -153,7 +151,7 @@ Graph with_few_axes(const Graph& graph) {
     Values x, all;
     for (const ValueId v : node.operands)
       x.push_back(is_wide(out.value(v).type()) ? reshape(out.value(v), few(out.value(v).shape())) : out.value(v));
-    if (const Value made = folded(out.data(), {graph, node, none}, x)) {
+    if (const Value made = folded(out.data(), {graph, node, {}}, x)) {
       out.replace(id, {made});
       continue;
     }

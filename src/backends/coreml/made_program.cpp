@@ -4,7 +4,6 @@
 
 #include "backends/coreml/blocks.h"
 #include "backends/coreml/feature.h"
-#include "backends/coreml/few_axes.h"
 #include "backends/coreml/operations.h"
 #include "backends/coreml/prepared_graph.h"
 #include "ir/array_type.h"

@@ -15,14 +15,9 @@ Dims shape_of(const Argument& argument) {
 
 Dims joined(const Dims& a, const Dims& b) {
   Dims shape(std::max(a.size(), b.size()), 1);
-  const auto stretch = [&](const Dims& from) {
-    for (std::size_t d = 0; d < from.size(); ++d) {
-      Dim& size = shape[shape.size() - from.size() + d];
-      if (size == 1) size = from[d];
-    }
-  };
-  stretch(a);
-  stretch(b);
+  for (const Dims* from : {&a, &b})
+    for (std::size_t d = 0; d < from->size(); ++d)
+      if (Dim& size = shape[shape.size() - from->size() + d]; size == 1) size = (*from)[d];
   return shape;
 }
 
@@ -119,7 +114,6 @@ Tensor select(Body& out, const Tensor& condition, const Argument& a, const Argum
   return out.add("select", {{"cond", condition}, {"a", first}, {"b", second}}, element_of_either(a, b), shape);
 }
 
-Tensor logical(Body& out, std::string_view type, const Tensor& a, const Tensor& b) { return compare(out, type, a, b); }
 Tensor logical_not(Body& out, const Tensor& a) { return unary(out, "logical_not", a); }
 
 Tensor convert(Body& out, const Tensor& x, Element element) {

@@ -15,10 +15,9 @@ Tensor line(Body& out, const Dim& n);
 
 Tensor unary(Body& out, std::string_view type, const Tensor& x);
 Tensor binary(Body& out, std::string_view type, const Argument& a, const Argument& b);
-/// The same with a result of bool.
+/// The same with a result of bool, and of bools.
 Tensor compare(Body& out, std::string_view type, const Argument& a, const Argument& b);
 Tensor select(Body& out, const Tensor& condition, const Argument& a, const Argument& b);
-Tensor logical(Body& out, std::string_view type, const Tensor& a, const Tensor& b);
 Tensor logical_not(Body& out, const Tensor& a);
 Tensor convert(Body& out, const Tensor& x, Element element);
 Tensor reshape(Body& out, const Tensor& x, const Dims& shape);
@@ -51,6 +50,11 @@ Tensor padded(Body& out, const Tensor& x, std::size_t axis, const Dim& lo, const
 
 /// A number of the elements of x.
 inline Immediate number(const Tensor& x, double value) { return {x.element, value}; }
+
+inline Tensor is_nan(Body& out, const Tensor& x) { return compare(out, "not_equal", x, x); }
+inline Tensor clamped(Body& out, const Tensor& x, const Argument& low, const Argument& high) {
+  return binary(out, "minimum", binary(out, "maximum", x, low), high);
+}
 
 /// The bytes of an integer, the lowest first, each 0..255; the highest of four has the sign of the integer of these.
 Tensors bytes_of(Body& out, const Tensor& x, int bits);

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "backends/coreml/call.h"
-#include "backends/coreml/few_axes.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
 #include "ir/reference.h"

@@ -4,6 +4,14 @@
 
 namespace rlx::coreml {
 
+/// CoreML's arrays have no more.
+inline constexpr std::size_t most_axes = 5;
+/// Whether a node reads or makes values with more.
+bool has_many_axes(const Graph& graph, const Node& node);
+/// The graph with neighbouring axes as one where values have more than most_axes. Guarantees: the same inputs and outputs. What has no rule
+/// in few_axes.cpp keeps its axes, to be refused by name.
+Graph with_few_axes(const Graph& graph);
+
 /// What has no row takes its body or its expansion, if there is one. So do composites of many axes, which fold by parts.
 bool has_row(const Graph& graph, const Node& node);
 

@@ -36,6 +36,10 @@ std::uint64_t Weights::add(const std::string& key, Element element, std::int64_t
   return known->second;
 }
 
+std::string key_of(const Array& array, std::string_view part, Element element) {
+  return fmt::format("{} {} {} {}", static_cast<const void*>(array.bytes().data()), array.size(), part, static_cast<int>(element));
+}
+
 void Weights::write(FileWriter& file, const std::function<void(std::uint64_t)>& progress) const {
   constexpr std::uint32_t version = 2, sentinel = 0xDEADBEEF;
   file.write(head(static_cast<std::uint32_t>(records_.size()), version));

@@ -37,6 +37,9 @@ class Weights {
   std::uint64_t end_ = 64;
 };
 
+/// The key of what is made of an array.
+std::string key_of(const Array& array, std::string_view part, Element element);
+
 /// The floats of an array as f32 or f16, for Weights::add. Throws Error naming `name` for NaN, and for what f16 cannot hold.
 Weights::Source floats_of(Array array, Element element, std::string name);
 

@@ -29,9 +29,7 @@ Tensor places_of(Body& out, const Dims& shape, const Dims& strides) {
   return stretched(out, places, shape);
 }
 
-Tensor clamped(Body& out, const Tensor& places, const Dim& last) {
-  return binary(out, "minimum", binary(out, "maximum", places, number(places, 0)), size(out, last));
-}
+Tensor clamped(Body& out, const Tensor& places, const Dim& last) { return clamped(out, places, number(places, 0), size(out, last)); }
 
 /// The elements in one row.
 Tensor row_of(Body& out, const Tensor& x) { return reshape(out, x, {product(x.shape)}); }
@@ -87,7 +85,7 @@ struct Windows {
       const Tensor place = clamped(c.out, raw, shape[axis] - window[axis]);
       if (fill) {
         const Tensor is_inside = compare(c.out, "equal", raw, place);
-        inside = inside ? logical(c.out, "logical_and", *inside, is_inside) : is_inside;
+        inside = inside ? compare(c.out, "logical_and", *inside, is_inside) : is_inside;
       }
       start = binary(c.out, "add", start, scaled(c.out, place, strides[axis]));
     }

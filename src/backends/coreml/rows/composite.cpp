@@ -49,8 +49,7 @@ Tensors pool(const Call& c) {
 
 /// Others are windows that are reduced.
 bool is_plain_pool(const Graph& graph, const Node& node) {
-  const Bindings none;
-  const NodeView view{graph, node, none};
+  const NodeView view{graph, node, {}};
   const bool is_dilated = node.op->name == "max_pool" && std::ranges::any_of(view.numbers("dilation"), [](auto d) { return d != 1; });
   const Type& x = graph.type(node.operands[0]);
   const std::size_t spatial = view.numbers("window").size();

@@ -31,10 +31,10 @@ class Layers {
         states_(states),
         order_(std::move(order)),
         activations_(std::move(activations)),
-        next_(1 + (has("has_state") ? states : 0)) {}
+        next_(1 + (c_.flag("has_state") ? states : 0)) {}
 
   Tensors results() {
-    const std::int64_t sides = has("bidirectional") ? 2 : 1, runs = c_.number("layers") * sides;
+    const std::int64_t sides = c_.flag("bidirectional") ? 2 : 1, runs = c_.number("layers") * sides;
     std::vector<Tensors> last(states_);
     Tensor y = transpose(c_.out, c_.x[0], {1, 0, 2});
     for (std::int64_t run = 0; run < runs; run += sides) {
@@ -52,14 +52,13 @@ class Layers {
   }
 
  private:
-  bool has(std::string_view flag) const { return c_.flag(flag); }
   Tensor weights(std::size_t count) {
     std::array<const Weight*, 2> parts{};
     for (std::size_t i = 0; i < count; ++i) parts[i] = c_.weight(next_++);
     return c_.out.constant(in_order(std::span(parts).first(count), order_), c_.x[0].element, parts[0]->name);
   }
   Tensor first_state(std::size_t state, std::int64_t run, const Dims& shape) const {
-    if (!has("has_state")) return filled(c_.out, c_.x[0].element, shape, 0);
+    if (!c_.flag("has_state")) return filled(c_.out, c_.x[0].element, shape, 0);
     return reshape(c_.out, cut(c_.out, c_.x[1 + state], 0, run, run + 1), shape);
   }
   /// The outputs, and the last states (1, b, hidden); `turned`: the axis of steps, where it goes back.
@@ -69,7 +68,7 @@ class Layers {
     Arguments arguments{{"x", reversed(c_.out, x, turned)}, {"initial_h", first_state(0, run, state)}};
     if (states_ > 1) arguments.emplace_back("initial_c", first_state(1, run, state));
     arguments.insert(arguments.end(), {{"weight_ih", w}, {"weight_hh", u}});
-    if (has("has_bias")) arguments.emplace_back("bias", weights(2));
+    if (c_.flag("has_bias")) arguments.emplace_back("bias", weights(2));
     arguments.insert(arguments.end(), {{"direction", Immediate("forward")}, {"output_sequence", Immediate(true)}});
     arguments.insert(arguments.end(), activations_.begin(), activations_.end());
     Tensors places{{{}, x.element, steps}};
@@ -97,8 +96,7 @@ Tensors rnn(const Call& c) { return Layers(c, 1, {0}, {{"activation", Immediate(
 
 /// Weights that do not depend on a run, and texts of one length.
 bool has_its_layout(const Graph& graph, const Node& node) {
-  const Bindings none;
-  const NodeView view{graph, node, none};
+  const NodeView view{graph, node, {}};
   const auto is_same = [&](ValueId v) {
     const Node& from = graph.node(v.node);
     return constant_value(from) || (is_input(from) && input_from(from.attrs).kind == InputKind::param);

@@ -65,11 +65,11 @@ struct Order {
     before = compare(out, descending ? "greater" : "less", other, self);
     same = compare(out, "equal", other, self);
     if (x.element == Element::i32) return;
-    const Tensor self_nan = compare(out, "not_equal", self, self), other_nan = compare(out, "not_equal", other, other);
+    const Tensor self_nan = is_nan(out, self), other_nan = is_nan(out, other);
     const Tensor& first = descending ? other_nan : self_nan;
     const Tensor& second = descending ? self_nan : other_nan;
-    before = logical(out, "logical_or", before, logical(out, "logical_and", first, logical_not(out, second)));
-    same = logical(out, "logical_or", same, logical(out, "logical_and", self_nan, other_nan));
+    before = compare(out, "logical_or", before, compare(out, "logical_and", first, logical_not(out, second)));
+    same = compare(out, "logical_or", same, compare(out, "logical_and", self_nan, other_nan));
   }
   Tensor before, same;
 };
@@ -93,7 +93,7 @@ Tensors sort(const Call& c) {
   Tensor first = compare(c.out, "less", places, elements);
   for (std::int64_t key = c.number("keys"); key-- > 0;) {
     const Order order(c.out, lines[static_cast<std::size_t>(key)], c.flag("descending"));
-    first = logical(c.out, "logical_or", order.before, logical(c.out, "logical_and", order.same, first));
+    first = compare(c.out, "logical_or", order.before, compare(c.out, "logical_and", order.same, first));
   }
   const Tensor place = reduced(c.out, "sum", convert(c.out, first, Element::i32), {2});  // of each element
   const Tensor is_there = convert(c.out, compare(c.out, "equal", reshape(c.out, place, {rows, n, 1}), places), Element::i32);

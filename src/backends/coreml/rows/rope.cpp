@@ -1,6 +1,5 @@
 // Rotary embeddings without f64. A position has three digits of 7 bits; the turn is that of each digit, one after the other, and sines and
 // cosines of those stand in tables.
-#include <array>
 #include <cmath>
 
 #include "backends/coreml/operations.h"
@@ -15,21 +14,16 @@ struct Turn {
   Tensor cosine, sine;
 };
 
-/// Rows (digits, pairs) of magnitude * f(angle of the digit `first` + row in units of `unit`).
-template <class F>
-Tensor table_of(Body& out, const Array& frequencies, std::int64_t first, std::int64_t unit, F f) {
-  const std::int64_t pairs = frequencies.size();
-  Array table(f32, {base, pairs});
-  for (std::int64_t row = 0; row < base; ++row)
-    for (std::int64_t pair = 0; pair < pairs; ++pair)
-      table.set_double(row * pairs + pair, f(static_cast<double>((first + row) * unit) * frequencies.get_double(pair)));
-  return out.constant(table, "rotary angles");
-}
-
+/// Of the digit `first` + row in units of `unit`, with this magnitude, from tables (digits, pairs).
 Turn turn_of_digit(Body& out, const Tensor& row, const Array& frequencies, std::int64_t first, std::int64_t unit, double magnitude) {
-  const auto rows_of = [&](auto f) { return take(out, table_of(out, frequencies, first, unit, f), row, 0); };
-  return {rows_of([&](double angle) { return magnitude * std::cos(angle); }),
-          rows_of([&](double angle) { return magnitude * std::sin(angle); })};
+  const std::int64_t pairs = frequencies.size();
+  Array cosines(f32, {base, pairs}), sines(f32, {base, pairs});
+  for (std::int64_t i = 0; i < base * pairs; ++i) {
+    const double angle = static_cast<double>((first + i / pairs) * unit) * frequencies.get_double(i % pairs);
+    cosines.set_double(i, magnitude * std::cos(angle)), sines.set_double(i, magnitude * std::sin(angle));
+  }
+  const auto rows_of = [&](const Array& table) { return take(out, out.constant(table, "rotary angles"), row, 0); };
+  return {rows_of(cosines), rows_of(sines)};
 }
 
 Turn joined(Body& out, const Turn& a, const Turn& b) {
@@ -43,7 +37,7 @@ Turn turn_of(Body& out, const Tensor& positions, const Array& frequencies, doubl
   const auto divided = [&](const Tensor& x) { return binary(out, "floor_div", x, number(x, base)); };
   const auto digit = [&](const Tensor& x) { return binary(out, "mod", x, number(x, base)); };
   const Tensor second = divided(positions), third = binary(out, "add", divided(second), number(positions, static_cast<double>(base) / 2));
-  const Tensor inside = binary(out, "minimum", binary(out, "maximum", third, number(third, 0)), number(third, base - 1));
+  const Tensor inside = clamped(out, third, number(third, 0), number(third, base - 1));
   const Turn low = joined(out, turn_of_digit(out, digit(positions), frequencies, 0, 1, magnitude),
                           turn_of_digit(out, digit(second), frequencies, 0, base, 1));
   return joined(out, low, turn_of_digit(out, inside, frequencies, -base / 2, base * base, 1));

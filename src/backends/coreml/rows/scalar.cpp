@@ -18,27 +18,25 @@ Tensor ordered(const Call& c, std::size_t operand) {
   return movable(c.out, x);
 }
 
-using Names = std::map<std::string_view, std::string_view>;
-
-/// Ops that CoreML has, under its names.
-const Names& direct_names() {
-  static const Names names{{"abs", "abs"},     {"atan", "atan"},   {"cos", "cos"},     {"erf", "erf"},   {"exp", "exp"}, {"floor", "floor"},
-                           {"round", "round"}, {"sin", "sin"},     {"sqrt", "sqrt"},   {"tanh", "tanh"}, {"add", "add"}, {"sub", "sub"},
-                           {"mul", "mul"},     {"max", "maximum"}, {"min", "minimum"}, {"pow", "pow"}};
-  return names;
+/// An op under its name in MIL.
+std::string_view mil_name(std::string_view op) {
+  static const std::map<std::string_view, std::string_view> others{{"max", "maximum"},  {"min", "minimum"},     {"eq", "equal"},
+                                                                   {"ne", "not_equal"}, {"lt", "less"},         {"le", "less_equal"},
+                                                                   {"gt", "greater"},   {"ge", "greater_equal"}};
+  const auto other = others.find(op);
+  return other == others.end() ? op : other->second;
 }
+
 Tensors direct(const Call& c) {
-  const std::string_view name = direct_names().at(c.node.op->name);
+  const std::string_view name = mil_name(c.node.op->name);
   if (c.type(0) == u32 && (name == "maximum" || name == "minimum"))
     return {signed_order(c.out, binary(c.out, name, ordered(c, 0), ordered(c, 1)))};
   if (c.x.size() == 1) return {wrapped(c.out, unary(c.out, name, c.x[0]), c.result_type())};
   if (c.x[0].element != Element::boolean) return {wrapped(c.out, binary(c.out, name, c.x[0], c.x[1]), c.result_type())};
-  return {logical(c.out, name == "maximum" ? "logical_or" : "logical_and", c.x[0], c.x[1])};
+  return {compare(c.out, name == "maximum" ? "logical_or" : "logical_and", c.x[0], c.x[1])};
 }
 
 Tensors neg(const Call& c) { return {wrapped(c.out, binary(c.out, "mul", c.x[0], number(c.x[0], -1)), c.result_type())}; }
-
-Tensor is_nan(Body& out, const Tensor& x) { return compare(out, "not_equal", x, x); }
 
 Tensors sign(const Call& c) {
   const Tensor y = unary(c.out, "sign", c.x[0]);
@@ -56,14 +54,14 @@ Tensors log1p(const Call& c) {
   const Tensor tiny = compare(c.out, "equal", less, number(x, 0)), safe = select(c.out, tiny, number(x, 1), less);
   const Tensor y = binary(c.out, "real_div", binary(c.out, "mul", x, log_of(c.out, u)), safe);
   const Tensor endless = compare(c.out, "equal", x, number(x, INFINITY));
-  return {select(c.out, logical(c.out, "logical_or", tiny, endless), x, y)};
+  return {select(c.out, compare(c.out, "logical_or", tiny, endless), x, y)};
 }
 
 /// (u - 1) x / log(u) with u = e^x, for the same reason.
 Tensors expm1(const Call& c) {
   const Tensor &x = c.x[0], u = unary(c.out, "exp", x), less = binary(c.out, "sub", u, number(x, 1));
   const Tensor tiny = compare(c.out, "equal", less, number(x, 0)), far = compare(c.out, "greater", unary(c.out, "abs", x), number(x, 5));
-  const Tensor safe = select(c.out, logical(c.out, "logical_or", tiny, far), number(x, 2), u);
+  const Tensor safe = select(c.out, compare(c.out, "logical_or", tiny, far), number(x, 2), u);
   const Tensor y = binary(c.out, "real_div", binary(c.out, "mul", less, x), log_of(c.out, safe));
   return {select(c.out, far, less, select(c.out, tiny, x, y))};
 }
@@ -76,8 +74,8 @@ Tensors div(const Call& c) {
   const Tensor down = binary(c.out, "floor_div", x, safe);
   const Tensor rest = binary(c.out, "sub", x, binary(c.out, "mul", down, safe));
   const Tensor apart = compare(c.out, "not_equal", rest, number(rest, 0));
-  const Tensor turned = logical(c.out, "logical_xor", compare(c.out, "less", x, number(x, 0)), compare(c.out, "less", safe, number(x, 0)));
-  const Tensor up = convert(c.out, logical(c.out, "logical_and", apart, turned), Element::i32);
+  const Tensor turned = compare(c.out, "logical_xor", compare(c.out, "less", x, number(x, 0)), compare(c.out, "less", safe, number(x, 0)));
+  const Tensor up = convert(c.out, compare(c.out, "logical_and", apart, turned), Element::i32);
   return {wrapped(c.out, select(c.out, none, number(x, -1), binary(c.out, "add", down, up)), c.result_type())};
 }
 
@@ -88,21 +86,16 @@ Tensors rem(const Call& c) {
   if (x.element == Element::i32) {
     const Tensor none = compare(c.out, "equal", z, number(z, 0)), safe = select(c.out, none, number(z, 1), z);
     const Tensor low = binary(c.out, "mod", x, safe);  // with the sign of z
-    const Tensor turned = logical(c.out, "logical_xor", negative, compare(c.out, "less", safe, number(z, 0)));
+    const Tensor turned = compare(c.out, "logical_xor", negative, compare(c.out, "less", safe, number(z, 0)));
     const Tensor apart = compare(c.out, "not_equal", low, number(low, 0));
-    const Tensor y = select(c.out, logical(c.out, "logical_and", apart, turned), binary(c.out, "sub", low, safe), low);
+    const Tensor y = select(c.out, compare(c.out, "logical_and", apart, turned), binary(c.out, "sub", low, safe), low);
     return {select(c.out, none, x, y)};
   }
   const Tensor size = binary(c.out, "mod", unary(c.out, "abs", x), unary(c.out, "abs", z));
   return {select(c.out, negative, binary(c.out, "mul", size, number(size, -1)), size)};
 }
 
-const Names& comparison_names() {
-  static const Names names{{"eq", "equal"},      {"ne", "not_equal"}, {"lt", "less"},
-                           {"le", "less_equal"}, {"gt", "greater"},   {"ge", "greater_equal"}};
-  return names;
-}
-Tensors comparison(const Call& c) { return {compare(c.out, comparison_names().at(c.node.op->name), ordered(c, 0), ordered(c, 1))}; }
+Tensors comparison(const Call& c) { return {compare(c.out, mil_name(c.node.op->name), ordered(c, 0), ordered(c, 1))}; }
 
 /// Byte by byte.
 Tensor common_bits(const Call& c) {
@@ -115,7 +108,7 @@ Tensor common_bits(const Call& c) {
 
 Tensors logical_and_or_xor(const Call& c) {
   const std::string_view name = c.node.op->name;
-  if (c.x[0].element == Element::boolean) return {logical(c.out, name, c.x[0], c.x[1])};
+  if (c.x[0].element == Element::boolean) return {compare(c.out, name, c.x[0], c.x[1])};
   const Tensor common = common_bits(c);
   if (name == "logical_and") return {wrapped(c.out, common, c.result_type())};
   const Tensor both = name == "logical_or" ? common : binary(c.out, "mul", common, number(common, 2));
@@ -132,11 +125,10 @@ Tensors logical_not_rule(const Call& c) {
 Tensor power_of_two(Body& out, const Tensor& z, int bits) {
   Sizes powers;
   for (int i = 0; i < bits; ++i) powers.push_back(static_cast<std::int32_t>(std::uint32_t{1} << i));
-  const Tensor last = binary(out, "minimum", binary(out, "maximum", z, number(z, 0)), number(z, bits - 1));
-  return take(out, out.constant({bits}, powers), last, 0);
+  return take(out, out.constant({bits}, powers), clamped(out, z, number(z, 0), number(z, bits - 1)), 0);
 }
 Tensor outside(Body& out, const Tensor& z, int bits) {
-  return logical(out, "logical_or", compare(out, "less", z, number(z, 0)), compare(out, "greater_equal", z, number(z, bits)));
+  return compare(out, "logical_or", compare(out, "less", z, number(z, 0)), compare(out, "greater_equal", z, number(z, bits)));
 }
 
 Tensors shl(const Call& c) {
@@ -184,7 +176,7 @@ Tensor truncated(Body& out, const Tensor& x, DType to) {
   const bool signed_type = is_signed_int(to);
   const int bits = info(to).bits - (signed_type ? 1 : 0);
   const double above = std::ldexp(1, bits), low = signed_type ? -above : 0, high = bits == 31 ? 2147483520.0 : above - 1;
-  const Tensor inside = binary(out, "minimum", binary(out, "maximum", x, number(x, low)), number(x, high));
+  const Tensor inside = clamped(out, x, number(x, low), number(x, high));
   Tensor y = convert(out, select(out, is_nan(out, x), number(x, 0), inside), Element::i32);
   if (bits == 31) y = select(out, compare(out, "greater_equal", x, number(x, above)), number(y, 2147483647), y);
   return y;
@@ -210,26 +202,19 @@ Tensors fma(const Call& c) { return {binary(c.out, "add", binary(c.out, "mul", c
 }  // namespace
 
 Rows scalar_rows() {
+  static constexpr std::string_view arithmetic[] = {"abs",  "atan", "cos", "erf", "exp", "floor", "round", "sin",
+                                                    "sqrt", "tanh", "add", "sub", "mul", "max",   "min",   "pow"},
+                                    comparisons[] = {"eq", "ne", "lt", "le", "gt", "ge"},
+                                    bits[] = {"logical_and", "logical_or", "logical_xor"};
   static const std::vector<Row<Rule>> all = [] {
-    std::vector<Row<Rule>> rows{{"neg", neg},
-                                {"sign", sign},
-                                {"log", log},
-                                {"rsqrt", rsqrt},
-                                {"log1p", log1p},
-                                {"expm1", expm1},
-                                {"div", div},
-                                {"rem", rem},
-                                {"logical_and", logical_and_or_xor},
-                                {"logical_or", logical_and_or_xor},
-                                {"logical_xor", logical_and_or_xor},
-                                {"logical_not", logical_not_rule},
-                                {"shl", shl},
-                                {"shr", shr},
-                                {"select", select_rule},
-                                {"cast", cast},
-                                {"fma", fma}};
-    for (const auto& [op, name] : direct_names()) rows.push_back({op, direct});
-    for (const auto& [op, name] : comparison_names()) rows.push_back({op, comparison});
+    std::vector<Row<Rule>> rows{{"neg", neg},     {"sign", sign},   {"log", log},
+                                {"rsqrt", rsqrt}, {"log1p", log1p}, {"expm1", expm1},
+                                {"div", div},     {"rem", rem},     {"logical_not", logical_not_rule},
+                                {"shl", shl},     {"shr", shr},     {"select", select_rule},
+                                {"cast", cast},   {"fma", fma}};
+    for (const std::string_view op : arithmetic) rows.push_back({op, direct});
+    for (const std::string_view op : comparisons) rows.push_back({op, comparison});
+    for (const std::string_view op : bits) rows.push_back({op, logical_and_or_xor});
     return rows;
   }();
   return all;
