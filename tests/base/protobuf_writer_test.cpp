@@ -1,5 +1,5 @@
 // Messages of Protocol Buffers are the bytes that its documentation of the encoding shows.
-#include "base/protobuf_writer.h"
+#include "base/files/protobuf_writer.h"
 
 #include <gtest/gtest.h>
 

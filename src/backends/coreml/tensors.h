@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/protobuf_writer.h"
+#include "base/files/protobuf_writer.h"
 #include "rlx/array.h"
 #include "rlx/dim.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/protobuf_writer.h"
+#include "base/files/protobuf_writer.h"
 
 namespace rlx {
 std::string sentencepiece_model(const GgufTokens& tokens, bool unigram) {

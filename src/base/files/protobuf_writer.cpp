@@ -1,4 +1,4 @@
-#include "base/protobuf_writer.h"
+#include "base/files/protobuf_writer.h"
 
 #include <bit>
 
