@@ -17,24 +17,28 @@
 namespace rlx {
 namespace {
 
+/// Whether two names, or a name and a line of Device::missing(), are of one kind.
+bool same_kind(std::string_view a, std::string_view b) { return a.substr(0, a.find(':')) == b.substr(0, b.find(':')); }
+
 Device device_named(std::string_view name, std::string_view what) {
   const std::vector<Device> all = Device::all();
   std::vector<std::string> names;
   for (const Device& device : all) {
     names.push_back(device.name());
-    if (name == names.back() || name == std::string_view(names.back()).substr(0, names.back().find(':'))) return device;
+    if (name == names.back() || (name.find(':') == std::string_view::npos && same_kind(name, names.back()))) return device;
   }
   if (name == "auto") return Device::automatic();
   names.emplace_back("auto");
   const std::vector<std::string_view> known(names.begin(), names.end());
   std::string missing;
-  for (const std::string& line : Device::missing()) missing += "; " + line;
+  for (const std::string& line : Device::missing())
+    if (same_kind(line, name)) missing += "; " + line;
   fail("{} {}{}{}", what, quote_name(name), near_or_allowed(name, known), missing);
 }
 
 /// Throws Error for a device of a kind that is neither there nor missing.
 void check_kind(std::string_view name, std::string_view what) {
-  const auto is_like = [&](std::string_view other) { return other.substr(0, other.find(':')) == name.substr(0, name.find(':')); };
+  const auto is_like = [&](std::string_view other) { return same_kind(other, name); };
   const std::vector<Device> there = Device::all();
   if (std::ranges::any_of(there, [&](const Device& device) { return is_like(device.name()); })) return;
   if (!std::ranges::any_of(Device::missing(), is_like)) device_named(name, what);

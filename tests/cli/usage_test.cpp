@@ -57,6 +57,18 @@ TEST(Usage, AnErrorStreamThatCannotBeWrittenChangesNoStatus) {
   }
 }
 
+TEST(Usage, ADeviceThatIsMissingSaysWhyAndNothingOfOthers) {
+  for (const std::string& line : Device::missing()) {
+    const std::string kind = line.substr(0, line.find(':')), error = error_of([&] { Device::named(kind); });
+    EXPECT_TRUE(error.ends_with("); " + line)) << error;
+    EXPECT_EQ(
+        std::ranges::count_if(Device::missing(), [&](const std::string& other) { return error.find("; " + other) != std::string::npos; }),
+        1)
+        << error;
+  }
+  EXPECT_TRUE(error_of([] { Device::named("rubbish"); }).ends_with("auto)"));
+}
+
 TEST(Usage, ClosedStreamsAreNotTakenForFiles) {
   EXPECT_EQ(run_rlx("version >&-").status, 1);
   const CommandResult unread = run_rlx("inspect - <&-");
