@@ -132,6 +132,19 @@ TEST_F(PerplexityOfWords, TheCommandPrintsThatOfAFile) {
   EXPECT_NEAR(perplexity, std::exp(mean), 1e-5 * std::exp(mean));
 }
 
+TEST_F(PerplexityOfWords, AWindowIsNoLongerThanTheModelWasTrainedForUnlessAskedFor) {
+  constexpr std::size_t trained = 256, usual = 512;
+  std::vector<std::int32_t> ids;
+  while (ids.size() < usual) ids.insert(ids.end(), recorded_.ids.begin(), recorded_.ids.end());
+  test::write_text(text(), test::words_of(ids));
+  const test::CommandResult small = test::run_rlx(command("--json")), asked = test::run_rlx(command("--json --context 300"));
+  ASSERT_EQ(small.status, 0) << small.err;
+  EXPECT_EQ(json::Value::parse(small.out).at("context"), trained);
+  EXPECT_EQ(small.err.find("trained for"), std::string::npos) << small.err;
+  EXPECT_EQ(json::Value::parse(asked.out).at("context"), 300);
+  EXPECT_NE(asked.err.find("trained for"), std::string::npos) << asked.err;
+}
+
 TEST_F(PerplexityOfWords, TheTokenizersFirstTokenIsPutBeforeTheText) {
   const std::int32_t begin = recorded_.ids[0];
   const test::TinyLanguageModel with_begin(

@@ -1,10 +1,13 @@
 #include "rlx/perplexity.h"
 
+#include <algorithm>
 #include <memory>
+#include <variant>
 
 #include "command.h"
 #include "files/text_lines.h"
 #include "formats/json/json.h"
+#include "models/weights/decoder_files.h"
 #include "options/adapter_choices.h"
 #include "options/cache_choice.h"
 #include "options/compile_choices.h"
@@ -18,7 +21,7 @@ namespace {
 struct PerplexityCommand {
   std::string model, file;
   std::vector<Adapter> adapters;
-  PerplexityOptions options;
+  PerplexityOptions options{.context = 0};  // as is usual
   bool json = false;
   CacheType cache = CacheType::usual;
   CompileChoices compile;
@@ -54,9 +57,16 @@ Perplexity with_progress(Model& model, const std::string& text, PerplexityOption
   return perplexity(model, text, options);
 }
 
-void measure_perplexity(const PerplexityCommand& command) {
+/// What others measure with, or all that the model reads at once.
+std::int64_t usual_window(const std::filesystem::path& path) {
+  const auto trained = [](const auto& model) { return model.trained_context(); };
+  return std::min(PerplexityOptions().context, std::visit(trained, open_language_model(path)));
+}
+
+void measure_perplexity(PerplexityCommand command) {
   const std::string text = read_whole_text(command.file);
-  PerplexityOptions options = command.options;
+  PerplexityOptions& options = command.options;
+  if (options.context == 0) options.context = usual_window(command.model);
   options.file = input_name(command.file);
   const Session session = open_session(command.compile, command.model);
   Model model = Model::open(command.model, session,
@@ -67,7 +77,7 @@ void measure_perplexity(const PerplexityCommand& command) {
   warn_about_context(options.context, model.trained_context());
   warn_about_precision(command.compile, command.model);
   const Stopwatch time;
-  const Perplexity result = with_progress(model, text, std::move(options));
+  const Perplexity result = with_progress(model, text, options);
   print_result(command, session, result, time.seconds());
   warn_about_cache(session);
 }
@@ -85,7 +95,7 @@ void add_perplexity(CLI::App& app) {
   const auto count = [&](const char* name, std::int64_t& value, const char* text, int least) {
     return command->add_option(name, value, text)->type_name("N")->check(CLI::Range(least, 1 << 30).description(""));
   };
-  count("--context", options->options.context, "Tokens of a window, 3 at least", 3)->capture_default_str();
+  count("--context", options->options.context, "Tokens of a window, 3 at least; default: 512, or as many as the model was trained for", 3);
   count("--stride", options->options.stride, "Tokens from one window to the next, fewer than a window has; default: windows do not overlap",
         1);
   add_cache_type(*command, options->cache);

@@ -61,9 +61,6 @@ std::unique_ptr<TokenPredictor> predictor_of(const T5Files& files, const Session
                                     options.context > 0 ? options.context : std::min(files.config.n_positions, usual_context));
 }
 
-std::int64_t trained_context_of(const DecoderFiles& files) { return files.config.max_positions; }
-std::int64_t trained_context_of(const T5Files& files) { return files.config.n_positions; }
-
 std::string fingerprint_of(const DecoderFiles& files, Precision precision) { return cache_fingerprint(files, precision); }
 std::string fingerprint_of(const T5Files&, Precision) { return {}; }  // its caches are not kept
 
@@ -108,7 +105,7 @@ Model Model::open(const std::filesystem::path& path, const Session& session, Mod
                                          .fingerprint = fingerprint_of(files, session.precision()) + rounding,
                                          .sampling = rlx::recommended_sampling(path, files.checkpoint),
                                          .chat = std::move(chat),
-                                         .trained_context = trained_context_of(files)});
+                                         .trained_context = files.trained_context()});
   };
   return Model(std::visit(opened, open_language_model(path, options.adapters)));
 }

@@ -37,6 +37,7 @@ struct DecoderFiles {
 
   /// Throws Error naming the file for an encoder.
   void check_makes_text() const;
+  std::int64_t trained_context() const { return config.max_positions; }
   /// The values of the parameters of a graph of this config; `threads` as for load_weights.
   NamedArrays weights(const Graph& graph, int threads) const {
     return load_weights(graph, checkpoint, names, threads, adapters.load(graph));

@@ -26,6 +26,8 @@ struct T5Files {
   static T5Files open(const std::filesystem::path& path);
   static T5Files of_gguf(Checkpoint checkpoint);
   static T5Files of_folder(const ModelFolder& folder);
+
+  std::int64_t trained_context() const { return config.n_positions; }
 };
 
 /// The T5 that a GGUF file holds.
