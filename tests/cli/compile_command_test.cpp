@@ -47,6 +47,20 @@ TEST_F(CompileCommand, WritesWhatEvalRuns) {
   expect_error("eval " + at("mlp.rlxp") + " --in x=" + at("x.npy") + " --out " + at("out"), "w");
 }
 
+TEST_F(CompileCommand, WritesWhatInspectLists) {
+  const CommandResult compiled = run_rlx("compile " + mlp + " --param w=" + at("w.npy") + " -o " + at("mlp.rlxp"));
+  const CommandResult people = run_rlx("inspect " + at("mlp.rlxp")), machines = run_rlx("inspect --json " + at("mlp.rlxp"));
+  ASSERT_EQ(people.status, 0) << people.err;
+  for (const char* line : {"f32[B,3]", "param ", "output ", ": a valid program"})
+    EXPECT_NE(people.out.find(line), std::string::npos) << people.out;
+  const json::Value seen = json::parse(machines.out, "inspect");
+  EXPECT_EQ(seen.at("format"), "program");
+  EXPECT_EQ(seen.at("values").size(), 3u);
+  EXPECT_NE(compiled.out.find(seen.at("metadata").at("hash").get<std::string>()), std::string::npos) << compiled.out;
+  test::write_text(folder / "cut.rlxp", read_text(folder / "mlp.rlxp").substr(0, 100));
+  expect_error("inspect " + at("cut.rlxp"), "cut.rlxp: ");
+}
+
 TEST_F(CompileCommand, SaysWhereWeightsAre) {
   ASSERT_EQ(run_rlx("compile " + mlp + " --param w=" + at("w.npy") + " -o " + at("mlp.rlxp")).status, 0);
   expect_loss("");

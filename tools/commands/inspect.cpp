@@ -16,6 +16,7 @@
 #include "formats/json/json.h"
 #include "formats/tensors/npy.h"
 #include "reports/inspect_model.h"
+#include "rlx/program_file.h"
 #include "rlx/text.h"
 
 namespace rlx::command {
@@ -86,6 +87,14 @@ Contents graph_contents(const SavedGraph& saved) {
   return contents;
 }
 
+/// What it holds for any device here.
+Contents program_contents(const std::string& file) {
+  Contents contents = graph_contents({ProgramFile::graph(ProgramFile::load(file, Device::automatic())), {}});
+  contents.format = "program";
+  contents.metadata.emplace("hash", ProgramFile::hash(file));
+  return contents;
+}
+
 Contents safetensors_contents(const Source& source) {
   const SafetensorsFile tensors = SafetensorsFile::parse(source.bytes, source.name);
   if (is_graph_file(tensors)) return graph_contents(load_graph(tensors));
@@ -107,7 +116,7 @@ Contents read_contents(const Source& source) {
   if (text.starts_with("\x93NUMPY") || named(".npy")) return npy_contents(source);
   if (looks_like_graph_text(text) || named(".rlx")) return graph_contents({parse_graph(text, source.name), {}});
   if (looks_like_safetensors(text) || named(".safetensors")) return safetensors_contents(source);
-  fail("{}: is neither a GGUF file, a safetensors file, an npy array nor a graph", source.name);
+  fail("{}: is neither a GGUF file, a safetensors file, an npy array, a graph nor a program", source.name);
 }
 
 void print_contents_table(const std::string& file, const Contents& contents) {
@@ -123,7 +132,7 @@ void print_contents_table(const std::string& file, const Contents& contents) {
   }
   for (const auto& [key, value] : contents.metadata) fmt::print("metadata {}: {}\n", printable(key), printable(value));
   if (contents.format == "safetensors") fmt::print("{}: valid, {} tensors, {} bytes\n", file, contents.items.size(), total);
-  else fmt::print("{}: a valid {}\n", file, contents.format == "npy" ? "npy array" : "graph");
+  else fmt::print("{}: a valid {}\n", file, contents.format == "npy" ? "npy array" : contents.format);
 }
 
 void print_contents_json(const std::string& file, const Contents& contents) {
@@ -141,7 +150,7 @@ void print_contents_json(const std::string& file, const Contents& contents) {
     items.push_back(std::move(one));
   }
   json::Value all{{"file", file}, {"format", contents.format}};
-  all[contents.format == "graph" ? "values" : "tensors"] = std::move(items);
+  all[contents.format == "graph" || contents.format == "program" ? "values" : "tensors"] = std::move(items);
   all["metadata"] = json::Value::object();
   for (const auto& [key, value] : contents.metadata) all["metadata"][key] = value;
   fmt::print("{}\n", all.dump(2, ' ', false, json::Value::error_handler_t::replace));
@@ -154,11 +163,12 @@ bool is_folder(const std::string& file) {
 
 void inspect(const InspectOptions& options) {
   if (is_folder(options.file)) return inspect_model(ModelFile::open(options.file), options.view);
+  const auto print_contents = options.view.json ? print_contents_json : print_contents_table;
+  if (is_program_file(options.file)) return print_contents(options.file, program_contents(options.file));
   const Source source = open_source(options.file);
   if (looks_like_gguf(source.bytes) || options.file.ends_with(".gguf"))
     return inspect_model(options.file == "-" ? ModelFile::parse(source.bytes, source.name) : ModelFile::open(options.file), options.view);
-  const Contents contents = read_contents(source);
-  (options.view.json ? print_contents_json : print_contents_table)(source.name, contents);
+  print_contents(source.name, read_contents(source));
 }
 
 }  // namespace
@@ -167,10 +177,10 @@ void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Validate a file and list what is in it");
   command
-      ->add_option(
-          "file", options->file,
-          "A GGUF file (any part of a split one), a folder with config.json and safetensors files, an adapter (a folder of "
-          "PEFT's or a GGUF file), a safetensors file, an npy array, a graph in text form, or a graph file; - reads standard input")
+      ->add_option("file", options->file,
+                   "A GGUF file (any part of a split one), a folder with config.json and safetensors files, an adapter (a folder of "
+                   "PEFT's or a GGUF file), a safetensors file, an npy array, a graph in text form, a graph file, or a program of 'rlx "
+                   "compile'; - reads standard input")
       ->required()
       ->type_name("FILE");
   command->add_flag("--json", options->view.json, "One JSON object: format, tensors (name, type, shape, bytes), metadata");
