@@ -131,6 +131,19 @@ TEST(Eval, ErrorsNameWhatIsWrong) {
   expect_error("eval " + quoted(files.folder / "broken.rlx") + out, "broken.rlx:2:");
 }
 
+TEST(Eval, ADeviceIsNoFolderForResults) {  // said before the inputs, which are missing, are asked for
+  expect_error("eval " + mlp + " --out /dev/full", "/dev/full: the folder cannot be made: a file or a device has this name");
+}
+
+TEST(Eval, OfAModelSaysWhatTakesModels) {
+  for (const char* model : {"gguf_models/llama.gguf", "hf/llama"}) {
+    const std::string path = fixture(model).string();
+    for (const char* command : {"explain {}", "eval {} --out /dev/null/no", "dump --stage hir {}"})
+      expect_error(fmt::format(fmt::runtime(command), path),
+                   command[1] == 'v' ? "/dev/null: the folder" : path + ": it is a model (allowed: graphs; --model of 'rlx explain'");
+  }
+}
+
 TEST(Eval, OutputNamesCannotLeaveTheFolder) {
   const MlpFiles files;
   std::string text = read_text(fixture("graphs/mlp.rlx"));

@@ -91,7 +91,6 @@ NamedArrays read_values(const Graph& graph, const EvalOptions& options) {
 
 /// All files or none.
 void write_outputs(const std::filesystem::path& folder, const NamedOutputs& outputs) {
-  const MadeFolder made(folder);
   std::vector<FileWriter> files;
   for (const auto& [name, array] : outputs) files.push_back(begin_npy(folder / (name + ".npy"), array));
   FileWriter::commit_all(files);
@@ -124,8 +123,9 @@ NamedOutputs eval_program(const EvalOptions& options) {
 }
 
 void eval(const EvalOptions& options) {
-  const NamedOutputs outputs = is_program_file(options.graph) ? eval_program(options) : eval_graph(options);
   const std::filesystem::path folder(options.out);
+  const MadeFolder made(folder);  // before the time is spent
+  const NamedOutputs outputs = is_program_file(options.graph) ? eval_program(options) : eval_graph(options);
   write_outputs(folder, outputs);
   fmt::print("{:<24} {:<20} {}\n", "output", "type", "file");
   for (const auto& [name, array] : outputs)

@@ -11,6 +11,7 @@
 #include "base/files/mapped_file.h"
 #include "base/names.h"
 #include "files/bounded_input.h"
+#include "formats/gguf/gguf.h"
 #include "rlx/text.h"
 
 namespace rlx::command {
@@ -32,6 +33,11 @@ ProgramFile::Source tensor_source(const std::string& name, const std::string& pl
   for (const auto& [tensor, array] : file.arrays) known.push_back(tensor);
   fail("{}: there is no tensor {}{}; {}:TENSOR names another", place.substr(0, end), quote_name(wanted), near_hint(wanted, known),
        place.substr(0, end));
+}
+
+[[noreturn]] void refuse_model(const std::string& path) {
+  fail("{}: it is a model (allowed: graphs; --model of 'rlx explain' and 'rlx profile' takes models, 'rlx run' and 'rlx embed' run them)",
+       path);
 }
 
 /// Whether it is "FILE.safetensors" or "FILE.safetensors:TENSOR".
@@ -58,7 +64,9 @@ SavedGraph read_graph(const std::string& file) {
     return {parse_graph(read_bounded(std::cin, "standard input"), "standard input"), {}};
   }
   if (is_program_file(file)) fail("{}: it is a program of 'rlx compile' (allowed: graphs)", file);
+  if (std::error_code error; std::filesystem::exists(std::filesystem::path(file) / "config.json", error)) refuse_model(file);
   const MappedFile mapped = MappedFile::open(file);
+  if (looks_like_gguf(mapped.bytes())) refuse_model(file);
   const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
   if (!looks_like_graph_text(bytes) && looks_like_safetensors(bytes)) return load_graph(file);
   return {parse_graph(bytes, file), {}};

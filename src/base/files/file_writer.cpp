@@ -185,7 +185,8 @@ MadeFolder::MadeFolder(const std::filesystem::path& path) {
     if (std::filesystem::create_directory(folder, error)) made_.push_back(*temporaries().folders.insert(folder).first);
     if (!error) continue;
     remove();
-    fail("{}: the folder cannot be made: {}", folder.string(), error.message());
+    const bool is_there = error == std::errc::file_exists;
+    fail("{}: the folder cannot be made: {}", folder.string(), is_there ? "a file or a device has this name" : error.message());
   }
 }
 
