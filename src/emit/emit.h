@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/schedule.h"
+#include "kernel/rounds.h"
 
 namespace rlx {
 
@@ -31,7 +31,8 @@ struct KernelText {
   /// Of a text that binds fewer buffers than the kernel has: the elements of those that are copied into one for it, else nothing; by kernel
   /// buffer, as polynomials of `symbols`.
   std::vector<std::optional<Dim>> gathered = {};
-  std::vector<std::string> symbols = {};  // of the sizes that a launch gives, where maps and what is gathered depend on them
+  std::vector<Rounds> rounds = {};        // of WGSL: of the loops of an invocation, all together, at most; see rounds_of
+  std::vector<std::string> symbols = {};  // of the sizes that a launch gives, where the parts above depend on them
 };
 
 /// What LLVM IR and C define: one pointer for each kernel buffer; `sizes` holds the values of kernel.symbols, then for a tile kernel begin

@@ -19,8 +19,9 @@ class WgslPrinter : public BracesPrinter {
     print_position("position");
     KernelText named = named_by_hash(text(), "k", scheduled_.counted());
     for (const KernelBuffer& buffer : kernel_.buffers) named.element_bytes.push_back(memory_bits(buffer.dtype) / 8);
-    if (gathered_.empty()) return named;
+    named.rounds = rounds_of(kernel_, scheduled_.body);
     named.symbols = kernel_.symbols;
+    if (gathered_.empty()) return named;
     for (int id = 0; id < static_cast<int>(kernel_.buffers.size()); ++id)
       named.gathered.push_back(gathered_.count(id) ? std::optional(elements(id)) : std::nullopt);
     return named;

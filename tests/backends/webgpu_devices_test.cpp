@@ -1,4 +1,6 @@
 // Devices of WebGPU: how they are found and named, their memory, and what is said where something is refused.
+#include <numeric>
+
 #include "backends/webgpu/memory.h"
 #include "backends/webgpu_device.h"
 #include "message.h"
@@ -97,6 +99,39 @@ TEST_F(WebGpuDevices, ALaunchHasAnyNumberOfGroups) {
   const auto seen = outputs[0].values<std::int32_t>();
   for (std::size_t i = 0; i < seen.size(); i += 997) ASSERT_EQ(seen[i], static_cast<std::int32_t>(i));
   EXPECT_EQ(seen[count - 1], count - 1);
+}
+
+/// A graph with the largest of N integers, and what it is of 1, 2, ...
+Graph largest_of_integers() {
+  Graph graph;
+  graph.output("y", reduce_max(graph.input("x", {Dim::symbol("N", 100000)}, i32), {0}));
+  return graph;
+}
+double largest_up_to(const Executable& program, std::int64_t count) {
+  std::vector<std::int32_t> x(static_cast<std::size_t>(count));
+  std::iota(x.begin(), x.end(), 1);
+  return program.run({{"x", Array::of<std::int32_t>({count}, x)}})[0].get_double(0);
+}
+
+TEST_F(WebGpuDevices, ALoopThatTheDriverWouldEndIsRefused) {
+  const auto device = webgpu_device_with([](webgpu::DeviceFacts& facts) { facts.most_rounds = 1000; });
+  const Executable program = Session(Device(*device), {.cache_folder = std::filesystem::path()}).compile(largest_of_integers());
+  EXPECT_EQ(largest_up_to(program, 999), 999);
+  const std::string error = error_of([&] { largest_up_to(program, 1000); });
+  EXPECT_TRUE(error.starts_with("webgpu:0 (")) << error;
+  EXPECT_NE(error.find("the loops of kernel k"), std::string::npos) << error;
+  EXPECT_NE(error.find("take up to 1001 rounds"), std::string::npos) << error;
+  EXPECT_NE(error.find("(allowed: 1000)"), std::string::npos) << error;
+}
+
+TEST_F(WebGpuDevices, LavapipeHasALimitOfRounds) {
+  const auto device = webgpu_device_with([](webgpu::DeviceFacts& facts) {
+    if (!facts.title.starts_with("llvmpipe")) GTEST_SKIP() << "needs Mesa's lavapipe, and the first device is " << facts.title;
+  });
+  if (IsSkipped()) return;
+  const Executable program = session().compile(largest_of_integers());
+  EXPECT_EQ(largest_up_to(program, 65534), 65534);
+  EXPECT_NE(error_of([&] { largest_up_to(program, 65535); }).find("(allowed: 65535)"), std::string::npos);
 }
 
 /// Inputs beyond the buffers of a kernel, of all widths.

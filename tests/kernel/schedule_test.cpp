@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/backend.h"
+#include "kernel/rounds.h"
 #include "lowering/lowering.h"
 #include "rlx/ops.h"
 
@@ -41,6 +42,36 @@ TEST(Schedule, LoopsOfOneStepDisappear) {
   Graph graph;
   graph.output("y", transpose(graph.input("x", {1, 5}, f32), {1, 0}) + 1);
   EXPECT_EQ(kernel_of(graph).loops.size(), 1u);
+}
+
+/// The rounds of a kernel's loops as they are counted for a device with lanes.
+double counted_rounds(const Graph& graph, std::int64_t n) {
+  const Kernel kernel = kernel_of(graph);
+  double rounds = 0;
+  for (const auto& [size, share] : rounds_of(kernel, schedule(kernel, {.lanes = true, .products = false}).body))
+    rounds += static_cast<double>(size.evaluate({{"N", n}})) * share;
+  return rounds;
+}
+
+TEST(Schedule, RoundsOfALoopAreItsStepsAndALook) {
+  Graph graph;
+  graph.output("y", reduce_max(graph.input("x", {Dim::symbol("N", 1000)}, f32), {0}));
+  for (const std::int64_t n : {1, 33, 1000}) EXPECT_EQ(counted_rounds(graph, n), static_cast<double>(n + 1));
+}
+
+/// Runs of 16 terms and what is behind them; runs of three rows of five terms, the last of which may be shorter.
+TEST(Schedule, RoundsOfRunsAreCountedAtMost) {
+  Graph row, rows;
+  const Dim size = Dim::symbol("N", 1000);
+  row.output("y", sum(row.input("x", {size}, f32), {0}));
+  rows.output("y", sum(rows.input("x", {size, 3, 5}, f32), {0, 2}));
+  for (std::int64_t n = 1; n <= 1000; n += 37) {
+    const std::int64_t of_row = (n / 16 + 1) + n / 16 * 17 + (n % 16 + 1), runs = (n + 2) / 3, of_rows = (runs + 1) + (n + runs) + n * 6;
+    EXPECT_GE(counted_rounds(row, n), static_cast<double>(of_row)) << n;
+    EXPECT_LE(counted_rounds(row, n), static_cast<double>(of_row + 2)) << n;
+    EXPECT_GE(counted_rounds(rows, n), static_cast<double>(of_rows)) << n;
+    EXPECT_LE(counted_rounds(rows, n), static_cast<double>(of_rows + 2)) << n;
+  }
 }
 
 TEST(Schedule, ARowReductionRunsOncePerRow) {

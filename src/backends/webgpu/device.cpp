@@ -47,6 +47,9 @@ std::vector<AdapterHandle> adapters_of(const Driver& driver, Instance instance, 
   return {};
 }
 
+/// Mesa's lavapipe ends all loops then (LP_MAX_TGSI_LOOP_ITERATIONS), without a word.
+constexpr std::int64_t most_rounds_of_lavapipe = 65535;
+
 DeviceFacts facts_of(const std::shared_ptr<const Driver>& driver, const std::shared_ptr<InstanceOf>& instance, AdapterHandle adapter) {
   DeviceFacts facts;
   facts.driver = driver;
@@ -57,6 +60,7 @@ DeviceFacts facts_of(const std::shared_ptr<const Driver>& driver, const std::sha
   facts.title = info.device.string();
   facts.version = info.description.string();
   facts.is_cpu = info.type == adapter_is_cpu;
+  if (facts.title.starts_with("llvmpipe")) facts.most_rounds = most_rounds_of_lavapipe;
   driver->AdapterInfoFreeMembers(info);
   driver->AdapterGetLimits(adapter, &facts.limits);
   facts.limits.next = nullptr;

@@ -19,7 +19,8 @@ struct DeviceFacts {
   std::string title;    // of its maker
   std::string version;  // of the driver below
   bool is_cpu = false;
-  Limits limits = {};  // what is asked for
+  Limits limits = {};            // what is asked for
+  std::int64_t most_rounds = 0;  // of the loops of an invocation, all together, after which the driver ends them; 0: any number
 
   /// The largest buffer that a kernel can read all of.
   std::int64_t largest_buffer() const;

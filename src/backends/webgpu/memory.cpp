@@ -39,6 +39,24 @@ fn rlx_move_bytes(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgrou
           .element_bytes = {1, 1}};
 }
 
+/// Throws Error where the driver would end loops of the kernel early. Kernels of one text may come of symbols with other bounds.
+void check_rounds(const DeviceFacts& facts, const LoadedKernel& kernel, std::span<const std::int64_t> sizes) {
+  if (facts.most_rounds == 0) return;
+  double rounds = 0;
+  for (const auto& [size, share] : kernel.rounds)
+    for (const Dim::Term& term : size.terms()) {
+      double product = static_cast<double>(term.coefficient) * share;
+      for (const auto& symbol : term.symbols) {
+        const auto at = std::ranges::find(kernel.symbols, symbol->name) - kernel.symbols.begin();
+        product *= static_cast<double>(sizes[static_cast<std::size_t>(at)]);
+      }
+      rounds += product;
+    }
+  if (rounds > static_cast<double>(facts.most_rounds))
+    fail("{} ({}): the loops of kernel {} take up to {:.0f} rounds, and the driver ends them early (allowed: {}); the CPU takes any number",
+         facts.name, facts.title, kernel.name, rounds, facts.most_rounds);
+}
+
 bool whole_words(std::int64_t a, std::int64_t b) { return a % 4 == 0 && b % 4 == 0; }
 
 /// Sets the bool that it is given.
@@ -255,6 +273,7 @@ void Memory::record(const LoadedKernel& kernel, std::span<std::byte* const> give
   if (buffers.size() != kernel.element_bytes.size())
     fail_internal("{}: kernel {} takes {} buffers, and gets {}", device_.facts.name, kernel.name, kernel.element_bytes.size(),
                   buffers.size());
+  check_rounds(device_.facts, kernel, sizes);
   const std::shared_ptr<std::byte> together = kernel.gathered.empty() ? nullptr : gather(kernel, buffers, sizes);
   std::vector<BufferPlace> places;
   for (const std::byte* buffer : buffers) places.push_back(buffers_.find(buffer));

@@ -23,7 +23,12 @@ Layout::~Layout() {
 }
 
 LoadedKernel::LoadedKernel(std::shared_ptr<const Layout> bound, const KernelText& text)
-    : layout(std::move(bound)), name(text.name), element_bytes(text.element_bytes), gathered(text.gathered), symbols(text.symbols) {
+    : layout(std::move(bound)),
+      name(text.name),
+      element_bytes(text.element_bytes),
+      gathered(text.gathered),
+      rounds(text.rounds),
+      symbols(text.symbols) {
   OpenDevice& device = layout->device;
   WgslSource source{{nullptr, source_is_wgsl}, std::string_view(text.text)};
   const Label descriptor{&source.chain, std::string_view(name)};

@@ -35,6 +35,7 @@ struct LoadedKernel {
   std::string name;
   std::vector<int> element_bytes;  // by buffer
   std::vector<std::optional<Dim>> gathered;
+  std::vector<Rounds> rounds;
   std::vector<std::string> symbols;
   ComputePipeline pipeline = nullptr;
 };

@@ -63,10 +63,15 @@ void list_parts(Way& way, Of<Way, BoxMap>& map) {
 }
 
 template <class Way>
+void list_parts(Way& way, Of<Way, Rounds>& rounds) {
+  way("rounds", rounds.size), way("share of rounds", rounds.share);
+}
+
+template <class Way>
 void list_parts(Way& way, Of<Way, KernelText>& text) {
   way("kernel name", text.name), way("kernel text", text.text), way("grid", text.grid), way("element bytes", text.element_bytes);
   way("group", text.group), way("on-chip bytes", text.on_chip_bytes), way("maps", text.maps), way("gathered", text.gathered);
-  way("text symbols", text.symbols);
+  way("rounds", text.rounds), way("text symbols", text.symbols);
 }
 
 template <class Way>
