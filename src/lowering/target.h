@@ -19,6 +19,8 @@ struct Caps {
   bool multiplies_in_groups = false;   // matrices on chip by groups of warps, to which a copy engine brings boxes
   std::vector<DType> lacks = {};       // elements that its kernels can neither read nor compute
   int most_buffers = 1 << 30;          // of a generated kernel; those that it only reads may be more
+  // Of all loops of a position together, at which the device ends them; 0: any number.
+  std::int64_t most_rounds = 0;
   bool has(DType dtype) const { return std::ranges::find(lacks, dtype) == lacks.end(); }
   bool multiplies(DType dtype) const { return std::ranges::find(multiplied, dtype) != multiplied.end(); }
 };

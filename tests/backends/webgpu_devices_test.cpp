@@ -1,4 +1,5 @@
 // Devices of WebGPU: how they are found and named, their memory, and what is said where something is refused.
+#include <cmath>
 #include <numeric>
 
 #include "backends/webgpu/memory.h"
@@ -132,6 +133,34 @@ TEST_F(WebGpuDevices, LavapipeHasALimitOfRounds) {
   const Executable program = session().compile(largest_of_integers());
   EXPECT_EQ(largest_up_to(program, 65534), 65534);
   EXPECT_NE(error_of([&] { largest_up_to(program, 65535); }).find("(allowed: 65535)"), std::string::npos);
+}
+
+/// Of a length that a symbol has, and of a prime: sums in parts, with what changes no result behind the last term.
+TEST_F(WebGpuDevices, ReductionsOfMoreRoundsAreCut) {
+  const auto device = webgpu_device_with([](webgpu::DeviceFacts& facts) { facts.most_rounds = 1000; });
+  const auto graph_of = [](const Dim& size) {
+    Graph graph;
+    const Value x = graph.input("x", {size}, f32);
+    for (const auto& [name, y] : {std::pair("sum", sum(x, {0})), {"max", reduce_max(x, {0})}, {"min", reduce_min(x, {0})}})
+      graph.output(name, y);
+    graph.output("prod", prod(cast(gt(x, 0), f32) * 2 - 1, {0}));
+    graph.output("softmax", sum(softmax(x, 0) * x, {0}));
+    return graph;
+  };
+  const auto expect_results = [&](const Graph& graph, std::int64_t count) {
+    std::vector<float> x(static_cast<std::size_t>(count));
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = static_cast<float>((i * 7919 + 3) % 1024) / 256 - 2 - 1.0F / 512;  // whose sums are exact
+    const std::map<std::string, Feed> fed{{"x", Array::of<float>({count}, x)}};
+    const Outputs seen = Session(Device(*device), {.cache_folder = std::filesystem::path()}).compile(graph).run(fed);
+    const Outputs wanted = Session(Device::cpu()).compile(graph).run(fed);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const double number = wanted[i].get_double(0);
+      EXPECT_NEAR(seen[i].get_double(0), number, 2e-6 * std::max(1.0, std::abs(number))) << count << ": output " << i;
+    }
+  };
+  for (const std::int64_t count : {1, 700, 19997}) expect_results(graph_of(Dim::symbol("N", 20000)), count);
+  expect_results(graph_of(19997), 19997);
 }
 
 /// Inputs beyond the buffers of a kernel, of all widths.

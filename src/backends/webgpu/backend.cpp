@@ -25,6 +25,7 @@ struct WebGpuDevice : Backend {
     caps.multiplied = {f32};
     caps.lacks = {f64};
     caps.most_buffers = static_cast<int>(facts.limits.storage_buffers);
+    caps.most_rounds = facts.most_rounds;
     caps.schedule = {.lanes = true, .products = false};
     return {"webgpu", fmt::format("webgpu; {}; {}", facts.title, facts.version), 0, std::move(caps), print, kernel_claims(options.claims)};
   }

@@ -14,7 +14,7 @@
 namespace rlx {
 
 /// Raise it when what is written changes.
-inline constexpr std::uint32_t program_file_version = 3;
+inline constexpr std::uint32_t program_file_version = 4;
 
 /// A hash in hexadecimal digits.
 std::string hash_text(const std::array<std::uint64_t, 2>& hash);

@@ -1,6 +1,8 @@
 // Reductions of very many terms are computed in parts first, and then what these are together. A device with many lanes has parts also of
 // fewer terms to few results, and of products with one row.
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include "ir/op.h"
 #include "ir/rebuild.h"
@@ -25,24 +27,51 @@ std::int64_t parts_of(std::int64_t length, std::int64_t most) {
 
 struct Split {
   std::int64_t axis = -1, parts = 1;
+  std::int64_t length = 0;  // to which the axis is filled up with what changes no result; 0: it is as long as it is
 };
 
 /// Of threads: as many whatever else is reduced beside, so that a line has the same bits in any batch.
 constexpr std::int64_t thread_parts = 64, least_thread_terms = 1 << 18;
 
+/// Sums take more than one round a term.
+std::int64_t least_terms_of_parts(const Caps& caps) { return caps.most_rounds > 0 ? caps.most_rounds / 2 : least_thread_terms; }
+
 /// Into how many parts `terms` are to be cut at most. Terms that are neighbours are those of a group of lanes; others of one lane, beside
 /// whose terms are those of the next.
 std::int64_t most_parts(std::int64_t terms, std::int64_t results, bool neighbours, const Caps& caps) {
-  if (caps.schedule.group == 0) return terms < least_thread_terms ? 1 : thread_parts;
+  if (caps.schedule.group == 0) return terms < least_terms_of_parts(caps) ? 1 : thread_parts;
   const std::int64_t workers = neighbours ? 1024 : 1 << 18, least_terms = neighbours ? 1 << 14 : 1 << 5;
   return std::min(workers / std::max<std::int64_t>(1, results), terms / least_terms);
+}
+
+/// What changes no result beside any terms, where a fill can be that.
+std::optional<double> neutral_fill(const Node& reduction, DType dtype) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const std::string& kind = std::get<std::string>(reduction.attrs[0]);
+  if (kind == "sum") return 0;
+  if (kind == "prod") return 1;
+  if (!is_float(dtype)) return std::nullopt;
+  return kind == "max" ? -infinity : infinity;
+}
+
+/// Where the device would end loops before all terms: at the bounds of symbols, and whatever divides the length.
+Split split_of_rounds(const Type& x, const Node& reduction, const Caps& caps) {
+  if (caps.most_rounds == 0 || caps.schedule.group > 0 || !neutral_fill(reduction, x.dtype)) return {};
+  const auto upper = [&](std::int64_t axis) { return x.shape[static_cast<std::size_t>(axis)].upper(); };
+  double terms = 1;
+  for (const std::int64_t axis : axes_of(reduction)) terms *= static_cast<double>(upper(axis));
+  const double least = static_cast<double>(least_terms_of_parts(caps)), most = least * thread_parts;  // parts beyond have the same fault
+  if (terms < least || terms > most) return {};
+  const std::int64_t longest = *std::ranges::max_element(axes_of(reduction), {}, upper);
+  return {longest, thread_parts, (upper(longest) + thread_parts - 1) / thread_parts * thread_parts};
 }
 
 /// By sizes alone.
 Split split_of(const Graph& graph, const Node& reduction, const Caps& caps) {
   const Type& x = graph.type(reduction.operands[0]);
   const AxisNumbers& axes = axes_of(reduction);
-  if (!x.is_static() || is_complex(x.dtype) || axes.empty()) return {};
+  if (is_complex(x.dtype) || axes.empty()) return {};
+  if (!x.is_static()) return split_of_rounds(x, reduction, caps);
   const auto extent = [&](std::int64_t axis) { return x.shape[static_cast<std::size_t>(axis)].value(); };
   std::int64_t terms = 1;
   for (const std::int64_t axis : axes) terms *= extent(axis);
@@ -50,7 +79,9 @@ Split split_of(const Graph& graph, const Node& reduction, const Caps& caps) {
   const bool neighbours = std::ranges::find(axes, x.rank() - 1) != axes.end();
   const std::int64_t longest = *std::ranges::max_element(axes, {}, extent);
   const std::int64_t most = most_parts(terms, x.size().value() / terms, neighbours, caps);
-  return most < 4 ? Split{} : Split{longest, parts_of(extent(longest), most)};
+  if (most < 4) return {};
+  const std::int64_t parts = parts_of(extent(longest), most);
+  return parts < 4 && caps.most_rounds > 0 ? split_of_rounds(x, reduction, caps) : Split{longest, parts};
 }
 
 Value reduced(GraphData& data, const Node& reduction, const Value& x, const AxisNumbers& axes) {
@@ -59,12 +90,20 @@ Value reduced(GraphData& data, const Node& reduction, const Value& x, const Axis
 
 /// Threads' parts are few, so that they are added in f64: f32 would round their sum up to 64 times.
 bool joins_in_f64(const Node& reduction, DType type, const Caps& caps) {
-  return caps.schedule.group == 0 && type == f32 && std::get<std::string>(reduction.attrs[0]) == "sum";
+  const bool has_f64 = std::ranges::find(caps.lacks, f64) == caps.lacks.end();
+  return has_f64 && caps.schedule.group == 0 && type == f32 && std::get<std::string>(reduction.attrs[0]) == "sum";
+}
+
+Value filled(const Value& x, const Split& split, double fill) {
+  Dims none(static_cast<std::size_t>(x.rank()), Dim(0)), behind = none;
+  behind[static_cast<std::size_t>(split.axis)] = Dim(split.length) - x.dim(split.axis);
+  return pad(x, none, behind, {}, fill);
 }
 
 Value in_two_steps(GraphData& data, const Node& reduction, Value x, const Split& split, const Caps& caps) {
   const DType type = x.dtype();
   if (type == f16 || type == bf16) x = cast(x, f32);
+  if (split.length > 0) x = filled(x, split, *neutral_fill(reduction, x.dtype()));
   Dims shape(x.shape().begin(), x.shape().end());
   shape[static_cast<std::size_t>(split.axis)] = x.dim(split.axis).value() / split.parts;
   shape.insert(shape.begin() + split.axis, Dim(split.parts));
@@ -114,7 +153,8 @@ bool are_parts(const Graph& graph, const Node& reduction, const Caps& caps) {
   const bool by_lanes = caps.schedule.group > 0;
   if (!is_reduction(parts)) return by_lanes && parts.op->name == "dot";
   const Type& x = graph.type(parts.operands[0]);
-  return parts.attrs[0] == reduction.attrs[0] && (by_lanes || (x.is_static() && x.size().value() >= least_thread_terms));
+  if (parts.attrs[0] != reduction.attrs[0]) return false;
+  return by_lanes || ((x.is_static() || caps.most_rounds > 0) && x.size().upper() >= least_terms_of_parts(caps));
 }
 
 /// Parts are computed by kernels of their own.
