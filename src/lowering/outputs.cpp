@@ -153,8 +153,8 @@ class Merger {
     constexpr std::size_t most_outputs = 8;
     const OutputKernel &first = *units_[t].outputs, &second = *units_[k].outputs;
     const bool of_rows = first.shape(graph_) != second.shape(graph_);
-    if (of_rows && !fit_by_rows(first, second)) return false;
-    if (is_invariant(first.values) != is_invariant(second.values)) return false;  // one of them is computed once for all runs
+    if (of_rows && (caps_.most_rounds > 0 || !fit_by_rows(first, second))) return false;  // a row's loop may be in the other's
+    if (is_invariant(first.values) != is_invariant(second.values)) return false;          // one of them is computed once for all runs
     if (first.values.size() >= most_outputs || length(first.kernel) + length(second.kernel) > longest_kernel) return false;
     if (!share_memory(first, second) || (is_block(first.kernel) && is_block(second.kernel))) return false;
     std::vector<ValueId> values = first.values;

@@ -180,7 +180,9 @@ struct SplitClaim final : Claim {
     const Graph& graph = draft.graph;
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(graph.size()); ++id) {
       if (!draft.cut.live(id) || draft.cut.on_host(id) || !is_reduction(graph.node(id))) continue;
-      if (are_parts(graph, graph.node(id), draft.target.caps)) draft.cut.store(joined_by(graph, graph.node(id)));
+      if (!are_parts(graph, graph.node(id), draft.target.caps)) continue;
+      draft.cut.store(joined_by(graph, graph.node(id)));
+      if (draft.target.caps.most_rounds > 0) draft.cut.store({id, 0});  // what reads it would add the parts for each of its own terms
     }
     return std::make_unique<Parts>();
   }
