@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/rounds.h"
+#include "kernel/schedule.h"
 
 namespace rlx {
 

@@ -1,4 +1,4 @@
-#include "kernel/rounds.h"
+#include "kernel/schedule.h"
 
 #include <algorithm>
 

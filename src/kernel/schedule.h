@@ -97,4 +97,14 @@ void merge_loops(Kernel& kernel);
 /// Long sums of floats are cut into runs (`runs.h`), so that their error does not grow with their length.
 Scheduled schedule(const Kernel& kernel, const ScheduleOptions& options = {});
 
+/// A part of a number of rounds: `size` times `share`.
+struct Rounds {
+  Dim size;
+  double share = 1;
+};
+
+/// How many rounds all loops of a block take together, at most: the sum of these parts. The look that ends a loop is a round of it.
+/// Of schedules with lanes, without groups or vectors.
+std::vector<Rounds> rounds_of(const Kernel& kernel, const Block& block);
+
 }  // namespace rlx

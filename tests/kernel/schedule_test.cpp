@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/backend.h"
-#include "kernel/rounds.h"
 #include "lowering/lowering.h"
 #include "rlx/ops.h"
 
