@@ -19,7 +19,8 @@ Turn turn_of_digit(Body& out, const Tensor& row, const Array& frequencies, std::
   const std::int64_t pairs = frequencies.size();
   Array cosines(f32, {base, pairs}), sines(f32, {base, pairs});
   for (std::int64_t i = 0; i < base * pairs; ++i) {
-    const double angle = static_cast<double>((first + i / pairs) * unit) * frequencies.get_double(i % pairs);
+    const std::int64_t position = (first + i / pairs) * unit;
+    const double angle = static_cast<double>(position) * frequencies.get_double(i % pairs);
     cosines.set_double(i, magnitude * std::cos(angle)), sines.set_double(i, magnitude * std::sin(angle));
   }
   const auto rows_of = [&](const Array& table) { return take(out, out.constant(table, "rotary angles"), row, 0); };
