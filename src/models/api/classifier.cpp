@@ -9,6 +9,7 @@
 #include "models/config/model_folder.h"
 #include "models/config/sentence_config.h"
 #include "models/run/batches/text_batches.h"
+#include "models/run/sentence_graph.h"
 #include "models/weights/decoder_files.h"
 #include "text/tokenizer/files/open_tokenizer.h"
 
@@ -63,13 +64,6 @@ std::vector<std::string> labels_of_gguf(const GgufFile& file, std::size_t count)
   for (std::size_t i = 0; i < count; ++i) names.emplace_back(given ? std::string(given->strings()[i]) : usual_name(i));
   for (const std::string& name : names) check_utf8(name, fmt::format("{}: {}", file.name(), key));
   return names;
-}
-
-Graph classifier_graph(const DecoderFiles& files, std::int64_t batch_size, std::int64_t length) {
-  Graph graph("classifier");
-  Flow flow(graph, f32, stored_types(files.checkpoint, files.names), files.adapters.forms());
-  graph.output("scores", text_scores(flow, files.config, encode_texts(flow, files.config, batch_size, length)));
-  return graph;
 }
 
 /// The softmax, in f64, of the numbers of one text or token.
@@ -133,10 +127,7 @@ std::vector<LabelledPart> parts_of(const Encoding& text, std::span<const float> 
 
 void Classifier::State::check(const Encoding& tokens, std::size_t text) const {
   if (tokens.ids.empty()) fail("text {}: the tokenizer gives no tokens for it, so there is nothing to label", text + 1);
-  if (const std::int32_t id = std::ranges::max(tokens.ids); id >= encoder.vocab_size)
-    fail("the tokenizer gives token {}, but the model's vocab_size is {}", id, encoder.vocab_size);
-  if (const std::int32_t type = std::ranges::max(tokens.type_ids); encoder.token_types > 0 && type >= encoder.token_types)
-    fail("the tokenizer gives tokens of type {}, but the model has {} types", type, encoder.token_types);
+  check_tokens(encoder, tokens);
 }
 
 std::vector<Encoding> Classifier::State::encode(std::span<const std::string> texts) const {
@@ -197,7 +188,7 @@ Classifier Classifier::open(const std::filesystem::path& path, const Session& se
   Tokenizer tokenizer = open_tokenizer(path);
   tokenizer.set_padding(std::nullopt);
   tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(length)});
-  Executable executable = files->compile(session, classifier_graph(*files, options.batch_size, length));
+  Executable executable = files->compile(session, score_graph("classifier", *files, options.batch_size, length));
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
   return Classifier(
       std::make_shared<State>(State{files->config, std::move(tokenizer), std::move(executable), batch_size, scoring, std::move(labels)}));

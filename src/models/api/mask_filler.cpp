@@ -69,8 +69,7 @@ void check_words(const MaskFillerOptions& options, const DecoderConfig& config) 
 
 Encoding MaskFiller::State::tokens(const std::string& text, std::size_t number) const {
   Encoding encoding = tokenizer.encode(text);
-  for (std::int32_t id : encoding.ids)
-    if (id >= encoder.vocab_size) fail("the tokenizer gives token {}, but the model's vocab_size is {}", id, encoder.vocab_size);
+  check_tokens(encoder, encoding);
   if (std::ranges::find(encoding.ids, mask_id) == encoding.ids.end())
     fail("text {} has no {}{}", number, mask,
          text.find(mask) == std::string::npos ? "" : fmt::format(" among its first {} tokens", encoding.size()));

@@ -7,6 +7,7 @@
 #include "models/config/model_folder.h"
 #include "models/config/sentence_config.h"
 #include "models/run/batches/text_batches.h"
+#include "models/run/sentence_graph.h"
 #include "models/weights/decoder_files.h"
 #include "text/tokenizer/files/open_tokenizer.h"
 
@@ -45,23 +46,11 @@ void check_scores(const DecoderConfig& encoder, const std::filesystem::path& pat
     fail("{}: the model has {} labels, which do not put texts in an order (allowed: 1; a classifier gives labels)", path.string(), labels);
 }
 
-Graph reranker_graph(const DecoderFiles& files, std::int64_t batch_size, std::int64_t length) {
-  Graph graph("reranker");
-  Flow flow(graph, f32, stored_types(files.checkpoint, files.names), files.adapters.forms());
-  graph.output("scores", text_scores(flow, files.config, encode_texts(flow, files.config, batch_size, length)));
-  return graph;
-}
-
 }  // namespace
 
 Encoding Reranker::State::tokens(const std::string& query, const std::string& text) const {
   Encoding pair = tokenizer.encode_pair(query, text);
-  for (std::size_t i = 0; i < pair.size(); ++i) {
-    if (pair.ids[i] >= encoder.vocab_size)
-      fail("the tokenizer gives token {}, but the model's vocab_size is {}", pair.ids[i], encoder.vocab_size);
-    if (encoder.token_types > 0 && pair.type_ids[i] >= encoder.token_types)
-      fail("the tokenizer gives tokens of type {}, but the model has {} types", pair.type_ids[i], encoder.token_types);
-  }
+  check_tokens(encoder, pair);
   if (pair.ids.empty()) fail("the tokenizer gives no tokens for a query and a text, so there is nothing to score");
   return pair;
 }
@@ -79,7 +68,7 @@ Reranker Reranker::open(const std::filesystem::path& path, const Session& sessio
   Tokenizer tokenizer = open_tokenizer(path);
   tokenizer.set_padding(std::nullopt);
   tokenizer.set_truncation(Truncation{.max_length = static_cast<std::size_t>(length)});
-  const Graph graph = reranker_graph(files, options.batch_size, length);
+  const Graph graph = score_graph("reranker", files, options.batch_size, length);
   Executable executable = files.compile(session, graph);
   const auto batch_size = static_cast<std::size_t>(options.batch_size);
   return Reranker(std::make_shared<State>(State{files.config, std::move(tokenizer), std::move(executable), batch_size, sigmoid}));

@@ -1,7 +1,5 @@
 #include "models/run/sentence_graph.h"
 
-#include <string>
-
 #include "models/layers/activation.h"
 #include "models/layers/pooling.h"
 #include "models/layers/t5.h"
@@ -23,6 +21,13 @@ Graph sentence_graph(const SentenceModelConfig& config, std::int64_t max_batch, 
     vector = activate(dense.activation, flow.scope("dense").linear(std::to_string(i), vector, dense.out, dense.bias));
   }
   graph.output("embedding", config.normalize ? normalize_rows(vector) : vector);
+  return graph;
+}
+
+Graph score_graph(std::string name, const DecoderFiles& files, std::int64_t max_batch, std::int64_t max_length) {
+  Graph graph(std::move(name));
+  Flow flow(graph, f32, stored_types(files.checkpoint, files.names), files.adapters.forms());
+  graph.output("scores", text_scores(flow, files.config, encode_texts(flow, files.config, max_batch, max_length)));
   return graph;
 }
 

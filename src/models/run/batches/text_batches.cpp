@@ -74,6 +74,14 @@ void check_batch_size(std::int64_t texts) {
   if (texts < 1 || texts > largest_batch) fail("batch size {} is not possible (allowed: 1..{})", texts, largest_batch);
 }
 
+void check_tokens(const DecoderConfig& encoder, const Encoding& tokens) {
+  for (const std::int32_t id : tokens.ids)
+    if (id >= encoder.vocab_size) fail("the tokenizer gives token {}, but the model's vocab_size is {}", id, encoder.vocab_size);
+  for (const std::int32_t type : tokens.type_ids)
+    if (encoder.token_types > 0 && type >= encoder.token_types)
+      fail("the tokenizer gives tokens of type {}, but the model has {} types", type, encoder.token_types);
+}
+
 std::map<std::string, Feed> text_inputs(TextForm form, std::span<const TokenRow> rows) {
   return form.packed ? packed_inputs(form, rows) : padded_inputs(form, rows);
 }

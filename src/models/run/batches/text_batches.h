@@ -6,11 +6,15 @@
 #include "models/layers/encoder.h"
 #include "rlx/sentence_encoder.h"
 #include "rlx/session.h"
+#include "text/tokenizer/encoding.h"
 
 namespace rlx {
 
 /// Throws Error unless a graph may run with that many texts at a time.
 void check_batch_size(std::int64_t texts);
+
+/// Throws Error for a token, or a type of one, that the encoder does not have.
+void check_tokens(const DecoderConfig& encoder, const Encoding& tokens);
 
 /// The inputs of an encoder's graph of that form for texts, at least one, of one token and more each.
 std::map<std::string, Feed> text_inputs(TextForm form, std::span<const TokenRow> rows);
