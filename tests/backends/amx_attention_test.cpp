@@ -14,7 +14,7 @@
 #include "backends/tile_trap.h"
 
 namespace rlx::cpu {
-namespace {
+namespace amx_attention_test {
 
 constexpr TileProducts model_products = make_tile_products<test::ModelTiles>();
 
@@ -145,5 +145,5 @@ TEST(AmxAttention, HasTheBitsOfTheModelInMachineCode) {
 }
 #endif
 
-}  // namespace
+}  // namespace amx_attention_test
 }  // namespace rlx::cpu

@@ -17,7 +17,7 @@
 #include "base/half.h"
 
 namespace rlx::cpu {
-namespace {
+namespace attention_levels_test {
 
 struct Case {
   std::int64_t queries, keys, features, values;
@@ -403,5 +403,5 @@ TEST(AttentionLevels, ReadPagesOfSequencesOfUnlikeLengths) {
   }
 }
 
-}  // namespace
+}  // namespace attention_levels_test
 }  // namespace rlx::cpu

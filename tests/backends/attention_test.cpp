@@ -12,7 +12,7 @@
 #include "rlx/session.h"
 
 namespace rlx::test {
-namespace {
+namespace attention_test {
 
 /// Axes of a mask or a bias, of (batch, head, query, key), that are not 1.
 enum class Extent { none, keys, heads, all };
@@ -426,5 +426,5 @@ TEST(AttentionClaim, AtLowerLevels) {
   }
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace rlx::test

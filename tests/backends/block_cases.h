@@ -12,7 +12,7 @@
 
 namespace rlx {
 
-inline std::vector<float> random_values(std::int64_t count, std::uint32_t seed) {
+inline std::vector<float> random_floats(std::int64_t count, std::uint32_t seed) {
   std::mt19937 engine(seed);
   std::normal_distribution<float> normal;
   std::vector<float> values(static_cast<std::size_t>(count));

@@ -25,7 +25,7 @@
 #include "rlx/session.h"
 
 namespace rlx {
-namespace {
+namespace block_dot_test {
 
 Array random_weights(const BlockFormat& format, std::int64_t rows, std::int64_t depth) {
   const std::vector<std::byte> blocks = random_blocks(format, rows, depth);
@@ -65,7 +65,7 @@ TEST_P(BlockTypes, KernelsAgreeWithTheBody) {
   const BlockFormat& format = *find_block_format(GetParam());
   for (const Case size : {Case{1, 16, 256}, Case{3, 37, 512}, Case{16, 16, 768}, Case{33, 50, 256}, Case{18, 400, 2304}}) {
     const Graph graph = product(size, format);
-    const std::vector<float> x = random_values(size.rows * size.depth, 3);
+    const std::vector<float> x = random_floats(size.rows * size.depth, 3);
     const Array weights = random_weights(format, size.columns, size.depth);
     const auto run = [&](bool claims) {
       SessionOptions options;
@@ -85,7 +85,7 @@ TEST_P(BlockTypes, KernelsAgreeWithTheBody) {
 TEST_P(BlockTypes, ARowHasTheSameBitsAloneAndAmongOthers) {
   const BlockFormat& format = *find_block_format(GetParam());
   const std::int64_t rows = 21, columns = 150, depth = 512;
-  const std::vector<float> x = random_values(rows * depth, 5);
+  const std::vector<float> x = random_floats(rows * depth, 5);
   const Array weights = random_weights(format, columns, depth);
   const auto run = [&](std::int64_t first, std::int64_t count) {
     Executable executable = Session().compile(product({count, columns, depth}, format));
@@ -105,7 +105,7 @@ TEST_P(BlockTypes, GroupedProductsAgreeWithTheBody) {
   const BlockFormat& format = *find_block_format(GetParam());
   for (const auto& [size, matrices] : {std::pair{Case{1, 37, 256}, 3}, {Case{2, 150, 512}, 8}, {Case{70, 50, 2304}, 4}}) {
     const Graph graph = grouped_product(size, matrices, format);
-    const std::vector<float> x = random_values(size.rows * size.depth, 3);
+    const std::vector<float> x = random_floats(size.rows * size.depth, 3);
     std::vector<std::int32_t> expert;  // -1 and one too many are clamped
     for (std::int32_t row = 0; row < size.rows; ++row) expert.push_back((row * row + 1) % (matrices + 2) - 1);
     const std::int64_t row_bytes = size.depth / format.values * format.bytes;
@@ -147,7 +147,7 @@ Graph products(const std::vector<std::string>& types, std::int64_t rows, std::in
 TEST(BlockDot, ProductsOfTheSameRowsAreThoseOfEachAlone) {
   const std::vector<std::string> types{"Q4_0", "Q4_0", "Q8_0", "Q4_K", "Q4_K", "Q2_K", "Q4_0", "Q4_0"};
   const std::int64_t rows = 5, columns = 32, depth = 512;
-  const std::vector<float> x = random_values(rows * depth, 3), z = random_values(rows * depth, 4);
+  const std::vector<float> x = random_floats(rows * depth, 3), z = random_floats(rows * depth, 4);
   Executable all = Session().compile(products(types, rows, columns, depth));
   std::vector<Array> weights;
   for (std::size_t i = 0; i < types.size(); ++i)
@@ -168,7 +168,7 @@ TEST(BlockDot, GroupedProductsOfTheSameRowsAreThoseOfEachAlone) {
   const std::vector<std::string> types{"Q4_0", "Q6_K", "Q4_0"};
   const std::int64_t columns = 83, depth = 512, matrices = 5;
   for (const std::int64_t rows : {2, 60}) {
-    const std::vector<float> x = random_values(rows * depth, 3);
+    const std::vector<float> x = random_floats(rows * depth, 3);
     std::vector<std::int32_t> expert;
     for (std::int32_t row = 0; row < rows; ++row) expert.push_back((row * row + 3) % static_cast<std::int32_t>(matrices));
     Graph graph("mixture");
@@ -201,7 +201,7 @@ TEST(BlockDot, GroupedProductsOfTheSameRowsAreThoseOfEachAlone) {
 
 TEST(BlockDot, AValueThatIsNoNumberShows) {
   const BlockFormat& format = *find_block_format("Q8_0");
-  std::vector<float> x = random_values(64, 1);
+  std::vector<float> x = random_floats(64, 1);
   x[40] = std::numeric_limits<float>::quiet_NaN();
   Executable executable = Session().compile(product({1, 16, 64}, format));
   executable.set_param("weights", random_weights(format, 16, 64));
@@ -317,5 +317,5 @@ TEST(BlockDot, RefusesWhatDoesNotFit) {
   EXPECT_THROW(grouped_block_dot(x, graph.param("plain", {3, 4, 128}, u8), chosen, "BF16", true), Error);
 }
 
-}  // namespace
+}  // namespace block_dot_test
 }  // namespace rlx

@@ -13,7 +13,7 @@
 #include "backends/tile_trap.h"
 
 namespace rlx::cpu {
-namespace {
+namespace block_levels_test {
 
 /// (rows, columns) = (rows, depth) x (columns, depth)^T, each row with the matrix of its group.
 struct Operands {
@@ -28,7 +28,7 @@ struct Operands {
         columns(n),
         depth(k),
         matrices(1),
-        x(random_values(m * k, 3)),
+        x(random_floats(m * k, 3)),
         blocks(random_blocks(type, n, k)),
         rows(RowGroups::one(m)) {}
 
@@ -232,5 +232,5 @@ INSTANTIATE_TEST_SUITE_P(Of, BlockLevels,
                                          "TQ2_0", "MXFP4", "NVFP4"),
                          [](const auto& info) { return std::string(info.param); });
 
-}  // namespace
+}  // namespace block_levels_test
 }  // namespace rlx::cpu

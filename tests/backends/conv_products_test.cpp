@@ -9,7 +9,7 @@
 #include "rlx/session.h"
 
 namespace rlx {
-namespace {
+namespace conv_products_test {
 
 using Ints = std::vector<std::int64_t>;
 
@@ -112,5 +112,5 @@ TEST(ConvWithoutProducts, GivesZeros) {
 
 INSTANTIATE_TEST_SUITE_P(Floats, ConvProducts, testing::Values(f32, f64));
 
-}  // namespace
+}  // namespace conv_products_test
 }  // namespace rlx

@@ -6,7 +6,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace corners_test {
 
 std::map<std::string, Array> random_inputs(const Graph& graph, std::int64_t size, double low, double high) {
   std::mt19937 random(7);
@@ -101,5 +101,5 @@ TEST(Corners, FourBitScatters) {
     }
 }
 
-}  // namespace
+}  // namespace corners_test
 }  // namespace rlx::test

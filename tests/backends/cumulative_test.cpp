@@ -9,7 +9,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace cumulative_test {
 
 Session session_of(int threads) {
   SessionOptions options = without_disk();
@@ -122,5 +122,5 @@ TEST(Cumulative, NaNStays) {
   for (std::int64_t i = 0; i < 9000; ++i) ASSERT_EQ(std::isnan(y.get_double(i)), i >= 5000) << i;
 }
 
-}  // namespace
+}  // namespace cumulative_test
 }  // namespace rlx::test

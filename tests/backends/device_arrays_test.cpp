@@ -7,7 +7,7 @@
 #include "message.h"
 
 namespace rlx::test {
-namespace {
+namespace device_arrays_test {
 
 Session session(const Device& device = dummy_device(), bool host = true) {
   SessionOptions options;
@@ -177,5 +177,5 @@ TEST(DeviceArrays, AreReadByManyThreads) {
             16);
 }
 
-}  // namespace
+}  // namespace device_arrays_test
 }  // namespace rlx::test

@@ -8,7 +8,7 @@
 #include "message.h"
 
 namespace rlx::test {
-namespace {
+namespace dummy_device_test {
 
 Session session() {
   SessionOptions options;
@@ -184,5 +184,5 @@ TEST(DummyDevice, ParametersAreReadAgainOnceTheyAreBoundAgain) {
   EXPECT_EQ(program.run({{"x", zeros}}).at("y").get_double(0), 14);
 }
 
-}  // namespace
+}  // namespace dummy_device_test
 }  // namespace rlx::test

@@ -11,7 +11,7 @@
 #include "rlx/session.h"
 
 namespace rlx::test {
-namespace {
+namespace fourier_test {
 
 using Wide = std::complex<long double>;
 
@@ -182,5 +182,5 @@ TEST(CompiledFourier, OfNothingIsNothing) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace fourier_test
 }  // namespace rlx::test

@@ -4,7 +4,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace gpu_attention_test {
 
 struct Case {
   std::string name;
@@ -140,5 +140,5 @@ TEST_P(GpuAttention, IsOneLaunchAndCanBeRefused) {
   EXPECT_EQ(claims(false), 0);
 }
 
-}  // namespace
+}  // namespace gpu_attention_test
 }  // namespace rlx::test

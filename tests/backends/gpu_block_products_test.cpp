@@ -6,7 +6,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace gpu_block_products_test {
 
 struct Size {
   std::int64_t rows, columns, depth;
@@ -22,7 +22,7 @@ Array blocks_of(const BlockFormat& format, const Size& size) {
 }
 
 Array numbers(DType dtype, const Size& size) {
-  const std::vector<float> values = random_values(size.rows * size.depth, 3);
+  const std::vector<float> values = random_floats(size.rows * size.depth, 3);
   Array x(dtype, {size.rows, size.depth});
   for (std::int64_t i = 0; i < x.size(); ++i) x.set_double(i, values[static_cast<std::size_t>(i)]);
   return x;
@@ -165,5 +165,5 @@ TEST_P(GpuBlockProducts, HaveAsManyRowsAsARunHas) {
   }
 }
 
-}  // namespace
+}  // namespace gpu_block_products_test
 }  // namespace rlx::test

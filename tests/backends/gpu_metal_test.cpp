@@ -8,7 +8,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace gpu_metal_test {
 
 namespace fs = std::filesystem;
 
@@ -234,5 +234,5 @@ TEST_F(MetalGraphs, OfADeviceThatFailsAreAnErrorThatNamesIt) {
   its.finish();
 }
 
-}  // namespace
+}  // namespace gpu_metal_test
 }  // namespace rlx::test

@@ -11,7 +11,7 @@
 #include "rlx/session.h"
 
 namespace rlx::test {
-namespace {
+namespace linear_systems_test {
 
 using Number = std::complex<double>;
 
@@ -206,5 +206,5 @@ TEST(LinearSystems, HaveTheSameBitsAtAnyNumberOfThreads) {
     }
 }
 
-}  // namespace
+}  // namespace linear_systems_test
 }  // namespace rlx::test

@@ -11,7 +11,7 @@
 #include "rlx/host_call.h"
 
 namespace rlx::test {
-namespace {
+namespace mlx_test {
 
 TEST_F(MlxTest, AddsTwoVectors) {
   Graph graph;
@@ -244,8 +244,8 @@ TEST_F(MlxTest, MultipliesBlocksOfExperts) {
 }
 
 /// Of random numbers, in the range that `range_of` has for an input of that name: what MLX gives, with nothing left to the host.
-Executable expect_reference(const Session& on_mlx, const Graph& graph,
-                            const std::function<std::pair<double, double>(std::string_view)>& range_of, const std::string& what) {
+Executable expect_range(const Session& on_mlx, const Graph& graph,
+                        const std::function<std::pair<double, double>(std::string_view)>& range_of, const std::string& what) {
   std::mt19937 random(1);
   std::map<std::string, Array> given;
   for (const auto& [input, value] : graph.inputs()) {
@@ -274,7 +274,7 @@ TEST_F(MlxTest, DeltaNetsAreThoseOfSingleSteps) {
         if (name == "beta") return std::pair(0.5, 1.0);
         return std::pair(name == "k" && same ? 0.25 : -0.25, 0.25);
       };
-      expect_reference(session({.host = false}), graph, range_of, fmt::format("{} steps {}", steps, same));
+      expect_range(session({.host = false}), graph, range_of, fmt::format("{} steps {}", steps, same));
     }
   }
 }
@@ -291,7 +291,7 @@ TEST_F(MlxTest, SelectiveScansAreThoseOfSingleSteps) {
       graph.output("y", y[0]);
       graph.output("state", y[1]);
       const auto range_of = [](std::string_view name) { return std::pair(name == "delta" ? 0.01 : -1.0, name == "a" ? -0.1 : 1.0); };
-      const Executable there = expect_reference(session({.host = false}), graph, range_of, fmt::format("{} steps {}", steps, whole));
+      const Executable there = expect_range(session({.host = false}), graph, range_of, fmt::format("{} steps {}", steps, whole));
       for (const NodeReport& node : there.explain()) EXPECT_NE(node.how, "control") << "a loop over the steps";
     }
   }
@@ -381,5 +381,5 @@ TEST_F(MlxTest, RunsLeaveNoThreadsBehind) {
   EXPECT_LT(threads(), before + 8);
 }
 
-}  // namespace
+}  // namespace mlx_test
 }  // namespace rlx::test

@@ -14,7 +14,7 @@
 #include "rlx/session.h"
 
 namespace rlx {
-namespace {
+namespace narrow_products_test {
 
 Array random_array(DType t, std::vector<std::int64_t> shape, unsigned seed) {
   Array array(t, std::move(shape));
@@ -210,5 +210,5 @@ TEST(NarrowProducts, LeaveWhatOthersReadOfTheirOperands) {
       ASSERT_NEAR(seen[out].get_double(i), wanted[out].get_double(i), 64 * 64 * 0x1p-24) << out << " at " << i;
 }
 
-}  // namespace
+}  // namespace narrow_products_test
 }  // namespace rlx

@@ -7,7 +7,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace opencl_arrays_test {
 
 using OpenClArrays = OpenClTest;
 
@@ -92,5 +92,5 @@ TEST_F(OpenClArrays, ParametersAreNotCopiedWhereTheDeviceReadsThoseOfTheHost) {
   EXPECT_EQ(y.get_double(0), 6);
 }
 
-}  // namespace
+}  // namespace opencl_arrays_test
 }  // namespace rlx::test

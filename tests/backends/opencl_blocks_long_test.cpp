@@ -9,7 +9,7 @@
 #include "rlx/session.h"
 
 namespace rlx::test {
-namespace {
+namespace opencl_blocks_long_test {
 
 /// Nothing is left to the host.
 Session session_on(const Backend& backend) {
@@ -85,7 +85,7 @@ void expect_products(const Session& session, const Size& size) {
     params.emplace(name, bytes_of(blocks, {size.columns, row_bytes(format, size.depth)}));
     graph.output("y_" + name, block_dot(x, graph.param(name, {size.columns, row_bytes(format, size.depth)}, u8), name, false));
   }
-  const Array values = Array::of<float>({size.rows, size.depth}, random_values(size.rows * size.depth, 3));
+  const Array values = Array::of<float>({size.rows, size.depth}, random_floats(size.rows * size.depth, 3));
   Executable executable = session.compile(graph);
   executable.set_params(params);
   const Outputs seen = executable.run({{"x", values}});
@@ -106,7 +106,7 @@ TEST_F(BlocksOnOpenCl, MultipliesAsManyRowsAsARunHas) {
   Executable executable = session_on(backend()).compile(graph);
   executable.set_param("w", blocks);
   for (const std::int64_t rows : {1, 2, 8, 9, 40}) {
-    const Array values = Array::of<float>({rows, 512}, random_values(rows * 512, 3));
+    const Array values = Array::of<float>({rows, 512}, random_floats(rows * 512, 3));
     expect_reference(graph, executable.run({{"x", values}}), {{"x", values}, {"w", blocks}}, 512);
   }
 }
@@ -124,7 +124,7 @@ TEST_F(BlocksOnOpenCl, MultipliesByTheMatrixThatARowAsksFor) {
   }
   Executable executable = session_on(backend()).compile(graph);
   executable.set_params(all);
-  const Array values = Array::of<float>({5, 256}, random_values(5 * 256, 3));
+  const Array values = Array::of<float>({5, 256}, random_floats(5 * 256, 3));
   Array experts(i32, {5});
   for (int i = 0; i < 5; ++i) experts.set_int(i, (i * 2) % 5 - 1);  // some outside, which are clamped
   all.emplace("x", values), all.emplace("expert", experts);
@@ -144,7 +144,7 @@ TEST_F(BlocksOnOpenCl, WeightsTakeTheMemoryThatTheyHaveInTheFile) {
   Executable executable = session_on(backend()).compile(graph);
   std::map<std::string, Array> all{{"w", bytes_of(random_blocks(format, columns, depth), {columns, bytes})}};
   executable.set_params(all);
-  all.emplace("x", Array::of<float>({1, depth}, random_values(depth, 3)));
+  all.emplace("x", Array::of<float>({1, depth}, random_floats(depth, 3)));
   all.emplace("ids", Array(i32, {3}));
   for (int i = 0; i < 3; ++i) all.at("ids").set_int(i, 2000 * i);
   for (int run = 0; run < 2; ++run) expect_reference(graph, executable.run({{"x", all.at("x")}, {"ids", all.at("ids")}}), all, depth);
@@ -159,5 +159,5 @@ TEST_F(BlocksOnOpenCl, ScalarLanesReadBlocksAsTheyAre) {
   expect_products(session_on(*gpu), {3, 19, 256});
 }
 
-}  // namespace
+}  // namespace opencl_blocks_long_test
 }  // namespace rlx::test

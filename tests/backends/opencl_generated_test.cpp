@@ -6,7 +6,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace opencl_generated_test {
 
 constexpr ScheduleOptions with_lanes{.lanes = true};
 
@@ -121,5 +121,5 @@ TEST_F(OpenClGenerated, OpsWithARuleForKernelsAreThoseOfTheReference) {
   }
 }
 
-}  // namespace
+}  // namespace opencl_generated_test
 }  // namespace rlx::test

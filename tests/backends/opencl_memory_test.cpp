@@ -4,7 +4,7 @@
 #include <numeric>
 
 namespace rlx::test {
-namespace {
+namespace opencl_memory_test {
 
 using OpenClMemory = OpenClTest;
 
@@ -173,5 +173,5 @@ TEST_F(OpenClMemory, APlaceThatNoBufferHoldsIsAFaultOfOurs) {
   EXPECT_THROW(memory().copy(bytes.get(), bytes.get() + 255, 2), InternalError);
 }
 
-}  // namespace
+}  // namespace opencl_memory_test
 }  // namespace rlx::test

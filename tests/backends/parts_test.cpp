@@ -10,7 +10,7 @@
 #include "rlx/session.h"
 
 namespace rlx::test {
-namespace {
+namespace parts_test {
 
 struct Case {
   const char* name;
@@ -106,5 +106,5 @@ TEST(Parts, ALengthThatIsASymbolIsLeftWhole) {
   EXPECT_EQ(values_of(Session().compile(graph).run({{"x", x}})[0]), values_of(evaluate(graph, {{"x", x}})[0]));
 }
 
-}  // namespace
+}  // namespace parts_test
 }  // namespace rlx::test

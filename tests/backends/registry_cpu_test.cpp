@@ -4,7 +4,7 @@
 #include "backends/registry_samples.h"
 
 namespace rlx::test {
-namespace {
+namespace registry_cpu_test {
 
 SessionOptions without_disk() {
   SessionOptions options;
@@ -111,5 +111,5 @@ TEST(SymbolicBatch, OneProgramForEverySize) {
   }
 }
 
-}  // namespace
+}  // namespace registry_cpu_test
 }  // namespace rlx::test

@@ -10,7 +10,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace scatter_test {
 
 struct Layout {
   std::string name;
@@ -189,5 +189,5 @@ TEST(Scatter, AnOperandThatNobodyElseReadsIsChangedWhereItLies) {
   EXPECT_LE(difference(program.run(feeds(inputs))[0], wanted), 8 * 0x1p-23 * largest_magnitude(wanted));
 }
 
-}  // namespace
+}  // namespace scatter_test
 }  // namespace rlx::test

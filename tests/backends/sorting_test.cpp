@@ -12,7 +12,7 @@
 #include "rlx/session.h"
 
 namespace rlx::test {
-namespace {
+namespace sorting_test {
 
 /// Many ties; of floats also NaN of both signs, infinities and zeros of both signs.
 Array keys(DType dtype, const Dims& dims, std::mt19937& random) {
@@ -134,5 +134,5 @@ TEST(TopK, MoreThanThereAreIsAnError) {
   EXPECT_NE(error_of([&] { top_k(x, -1, 1); }).find("k = -1"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace sorting_test
 }  // namespace rlx::test

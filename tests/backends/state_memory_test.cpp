@@ -10,7 +10,7 @@
 #include "backends/cpu/state_update/claim.h"
 
 namespace rlx::test {
-namespace {
+namespace state_memory_test {
 
 constexpr std::int64_t heads = 8, keys = 4096, features = 64, head_size = keys * features;
 constexpr std::size_t head_bytes = head_size * sizeof(float);
@@ -99,5 +99,5 @@ TEST(StateMemory, OfOneNodeIsWrittenByTheCaller) {
   EXPECT_EQ(writers(pool, 300), std::vector(heads, 0));
 }
 
-}  // namespace
+}  // namespace state_memory_test
 }  // namespace rlx::test

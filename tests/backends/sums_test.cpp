@@ -16,7 +16,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace sums_test {
 
 using Sizes = std::vector<std::int64_t>;
 using Build = std::function<Value(const Values&)>;
@@ -335,5 +335,5 @@ TEST(Sums, OfLengthsKnownAtRunTime) {
   }
 }
 
-}  // namespace
+}  // namespace sums_test
 }  // namespace rlx::test

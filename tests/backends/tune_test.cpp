@@ -6,7 +6,7 @@
 #include "backends/gemm_cases.h"
 
 namespace rlx::cpu {
-namespace {
+namespace tune_test {
 
 template <class T>
 class TuneOf : public testing::Test {
@@ -91,5 +91,5 @@ TYPED_TEST(TuneOf, TheFastestIsPossibleAndCallsNoEpilogue) {
   }
 }
 
-}  // namespace
+}  // namespace tune_test
 }  // namespace rlx::cpu

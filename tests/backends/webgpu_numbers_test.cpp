@@ -8,7 +8,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace webgpu_numbers_test {
 
 constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 const std::vector<float> numbers{0.0F,     -0.0F,   1.0F,         -1.0F,        0.5F,    1.5F,   2.5F,       -2.5F,  1e-3F,
@@ -121,5 +121,5 @@ TEST_F(NumbersOnWebGpu, WideIntegers) {
   }
 }
 
-}  // namespace
+}  // namespace webgpu_numbers_test
 }  // namespace rlx::test

@@ -12,7 +12,7 @@
 #include "rlx/session.h"
 
 namespace rlx {
-namespace {
+namespace winograd_test {
 
 using Ints = std::vector<std::int64_t>;
 
@@ -103,5 +103,5 @@ TEST(Winograd, IsExactForSmallWholeNumbers) {
   EXPECT_EQ(run(graph, inputs, 2), evaluate(graph, inputs)[0]);
 }
 
-}  // namespace
+}  // namespace winograd_test
 }  // namespace rlx

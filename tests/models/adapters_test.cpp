@@ -34,11 +34,11 @@ Model open(const std::filesystem::path& model, std::vector<Adapter> adapters = {
   return test::open_adapted(model, std::move(adapters), claims);
 }
 
-struct Recorded {
+struct AdapterCase {
   const char *name, *adapter, *base;
 };
 
-class RecordedAdapter : public testing::TestWithParam<Recorded> {};
+class RecordedAdapter : public testing::TestWithParam<AdapterCase> {};
 
 TEST_P(RecordedAdapter, GivesTheRecordedLogitsAndTokens) {
   expect_recorded(open(fixture(GetParam().base), {{fixture("lora") / GetParam().adapter}}), GetParam().name);
@@ -50,30 +50,32 @@ TEST(Adapters, GiveTheSameWithoutClaims) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, RecordedAdapter,
-                         testing::Values(Recorded{"llama", "llama", "hf/llama"}, Recorded{"llama-head", "llama-head", "hf/llama"},
-                                         Recorded{"llama-tied", "llama-tied", "hf/llama-tied"}, Recorded{"gpt2", "gpt2", "hf/gpt2"},
-                                         Recorded{"phi3", "phi3", "hf/phi3"}, Recorded{"gemma3", "gemma3", "hf/gemma3"},
-                                         Recorded{"falcon-new", "falcon-new", "hf_more/falcon-new"},
-                                         Recorded{"qwen3_next", "qwen3_next", "hf/qwen3_next"}, Recorded{"mamba", "mamba", "hf/mamba"},
-                                         Recorded{"deepseek_v3", "deepseek_v3", "hf_more/deepseek_v3"},
-                                         Recorded{"mixtral", "mixtral", "hf/mixtral"}));
+                         testing::Values(AdapterCase{"llama", "llama", "hf/llama"}, AdapterCase{"llama-head", "llama-head", "hf/llama"},
+                                         AdapterCase{"llama-tied", "llama-tied", "hf/llama-tied"}, AdapterCase{"gpt2", "gpt2", "hf/gpt2"},
+                                         AdapterCase{"phi3", "phi3", "hf/phi3"}, AdapterCase{"gemma3", "gemma3", "hf/gemma3"},
+                                         AdapterCase{"falcon-new", "falcon-new", "hf_more/falcon-new"},
+                                         AdapterCase{"qwen3_next", "qwen3_next", "hf/qwen3_next"},
+                                         AdapterCase{"mamba", "mamba", "hf/mamba"},
+                                         AdapterCase{"deepseek_v3", "deepseek_v3", "hf_more/deepseek_v3"},
+                                         AdapterCase{"mixtral", "mixtral", "hf/mixtral"}));
 INSTANTIATE_TEST_SUITE_P(
     FoldersOnGgufModels, RecordedAdapter,
-    testing::Values(Recorded{"llama", "llama", "gguf_models/llama.gguf"}, Recorded{"llama-head", "llama-head", "gguf_models/llama.gguf"},
-                    Recorded{"gpt2", "gpt2", "gguf_models/gpt2.gguf"}, Recorded{"phi3", "phi3", "gguf_models/phi3.gguf"},
-                    Recorded{"gemma3", "gemma3", "gguf_models/gemma3.gguf"}, Recorded{"mamba", "mamba", "gguf_models/mamba.gguf"},
-                    Recorded{"mixtral", "mixtral", "gguf_models/mixtral.gguf"},
-                    Recorded{"falcon-new", "falcon-new", "gguf_models/falcon-new.gguf"},
-                    Recorded{"qwen3_next", "qwen3_next", "gguf_models/qwen3_next.gguf"}));
+    testing::Values(AdapterCase{"llama", "llama", "gguf_models/llama.gguf"},
+                    AdapterCase{"llama-head", "llama-head", "gguf_models/llama.gguf"}, AdapterCase{"gpt2", "gpt2", "gguf_models/gpt2.gguf"},
+                    AdapterCase{"phi3", "phi3", "gguf_models/phi3.gguf"}, AdapterCase{"gemma3", "gemma3", "gguf_models/gemma3.gguf"},
+                    AdapterCase{"mamba", "mamba", "gguf_models/mamba.gguf"}, AdapterCase{"mixtral", "mixtral", "gguf_models/mixtral.gguf"},
+                    AdapterCase{"falcon-new", "falcon-new", "gguf_models/falcon-new.gguf"},
+                    AdapterCase{"qwen3_next", "qwen3_next", "gguf_models/qwen3_next.gguf"}));
 INSTANTIATE_TEST_SUITE_P(GgufFilesOnFolders, RecordedAdapter,
-                         testing::Values(Recorded{"llama", "llama.gguf", "hf/llama"}, Recorded{"llama-head", "llama-head.gguf", "hf/llama"},
-                                         Recorded{"mixtral", "mixtral.gguf", "hf/mixtral"}));
+                         testing::Values(AdapterCase{"llama", "llama.gguf", "hf/llama"},
+                                         AdapterCase{"llama-head", "llama-head.gguf", "hf/llama"},
+                                         AdapterCase{"mixtral", "mixtral.gguf", "hf/mixtral"}));
 INSTANTIATE_TEST_SUITE_P(GgufFiles, RecordedAdapter,
-                         testing::Values(Recorded{"llama", "llama.gguf", "gguf_models/llama.gguf"},
-                                         Recorded{"llama-head", "llama-head.gguf", "gguf_models/llama.gguf"},
-                                         Recorded{"mixtral", "mixtral.gguf", "gguf_models/mixtral.gguf"}));
+                         testing::Values(AdapterCase{"llama", "llama.gguf", "gguf_models/llama.gguf"},
+                                         AdapterCase{"llama-head", "llama-head.gguf", "gguf_models/llama.gguf"},
+                                         AdapterCase{"mixtral", "mixtral.gguf", "gguf_models/mixtral.gguf"}));
 
-const Ids some_ids{5, 42, 79, 116, 3, 200, 17, 88};
+const Ids asked{5, 42, 79, 116, 3, 200, 17, 88};
 
 Array some_numbers(std::vector<std::int64_t> shape, DType dtype, double phase) {
   Array array(dtype, std::move(shape));
@@ -128,15 +130,15 @@ void write_merged(const std::filesystem::path& target, const std::vector<std::pa
 }
 
 // Of logits of up to 10: sums of f32 in another order, ten times their distance from f64, which the fixtures put at 1e-5.
-constexpr double rounding = 1e-4;
+constexpr double rounding_of_logits = 1e-4;
 
 TEST(Adapters, OfSeveralFilesAddUpWithTheirScales) {
   AdapterOfOneMatrix first, second(bf16, 3);
   const TemporaryFolder folder;
   write_merged(folder.path(), {{first.factors(), 1.5 * 0.5}, {second.factors(), 1.5 * -2}});
-  const auto seen = logits_of(open(fixture("hf/llama"), {{first.written(), 0.5}, {second.written(), -2}}), some_ids);
-  EXPECT_LE(largest_difference(seen, logits_of(open(folder.path()), some_ids)), rounding);
-  EXPECT_GT(largest_difference(seen, logits_of(open(fixture("hf/llama")), some_ids)), 1000 * rounding);
+  const auto seen = logits_of(open(fixture("hf/llama"), {{first.written(), 0.5}, {second.written(), -2}}), asked);
+  EXPECT_LE(largest_difference(seen, logits_of(open(folder.path()), asked)), rounding_of_logits);
+  EXPECT_GT(largest_difference(seen, logits_of(open(fixture("hf/llama")), asked)), 1000 * rounding_of_logits);
 }
 
 TEST(Adapters, InBf16ArePartOfTheGraphAsTheyAreStored) {
@@ -147,13 +149,13 @@ TEST(Adapters, InBf16ArePartOfTheGraphAsTheyAreStored) {
   const Adapter narrow{adapter.written()};
   const DecoderFiles files = DecoderFiles::open(fixture("hf/llama"), std::span(&narrow, 1));
   EXPECT_EQ(files.adapters.forms()("layers.0.attention.q.weight", MatrixUse::product, 0).dtype, bf16);
-  EXPECT_LE(largest_difference(logits_of(open(fixture("hf/llama"), {narrow}), some_ids),
-                               logits_of(open(fixture("hf/llama"), {{wide.written()}}), some_ids)),
-            rounding);
+  EXPECT_LE(largest_difference(logits_of(open(fixture("hf/llama"), {narrow}), asked),
+                               logits_of(open(fixture("hf/llama"), {{wide.written()}}), asked)),
+            rounding_of_logits);
 }
 
 TEST(Adapters, OfScaleZeroChangeNothing) {
-  EXPECT_EQ(logits_of(open(fixture("hf/llama"), {{fixture("lora/llama"), 0}}), some_ids), logits_of(open(fixture("hf/llama")), some_ids));
+  EXPECT_EQ(logits_of(open(fixture("hf/llama"), {{fixture("lora/llama"), 0}}), asked), logits_of(open(fixture("hf/llama")), asked));
 }
 
 // A product with blocks rounds what it multiplies to 8 bits, which the same model with its blocks decoded does not: that much both may
@@ -167,8 +169,8 @@ TEST(Adapters, ChangeQuantizedModelsWhoseBlocksStay) {
     const Adapter adapter{fixture(name)};
     const DecoderFiles files = DecoderFiles::open(blocks, std::span(&adapter, 1));
     EXPECT_EQ(stored_types(files.checkpoint, files.names)("layers.0.attention.q.weight"), "Q8_0");
-    const auto plain = logits_of(open(blocks), some_ids), exact = logits_of(open(decoded), some_ids);
-    const auto seen = logits_of(open(blocks, {adapter}), some_ids), wanted = logits_of(open(decoded, {adapter}), some_ids);
+    const auto plain = logits_of(open(blocks), asked), exact = logits_of(open(decoded), asked);
+    const auto seen = logits_of(open(blocks, {adapter}), asked), wanted = logits_of(open(decoded, {adapter}), asked);
     EXPECT_LE(largest_difference(seen, wanted), 3 * largest_difference(plain, exact));
     EXPECT_GT(largest_difference(seen, plain), 30 * largest_difference(plain, exact));
   }
@@ -188,7 +190,7 @@ TEST(Adapters, MakeCachesOfTheirOwn) {
   const TemporaryFolder folder;
   Model adapted = open(fixture("hf/llama"), {{fixture("lora/llama")}}), plain = open(fixture("hf/llama")),
         stronger = open(fixture("hf/llama"), {{fixture("lora/llama"), 2}});
-  adapted.append(some_ids);
+  adapted.append(asked);
   adapted.save_cache(folder / "cache");
   for (Model* other : {&plain, &stronger})
     EXPECT_NE(error_of([&] { other->load_cache(folder / "cache"); }).find("is the cache of another model"), std::string::npos);

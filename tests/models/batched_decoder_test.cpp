@@ -24,8 +24,8 @@ using test::session;
 using test::some_ids;
 
 /// A family's fixture with its batch.
-struct Batch {
-  explicit Batch(const std::string& name, BatchedDecoder::Options options, const Session& session = test::session())
+struct BatchOfFixture {
+  explicit BatchOfFixture(const std::string& name, BatchedDecoder::Options options, const Session& session = test::session())
       : files(DecoderFiles::open(fixture(name))), decoder(session, files, options), name(name) {}
   std::vector<float> append(BatchedDecoder::Sequence sequence, const Ids& ids) {
     const auto logits = decoder.append(std::vector<BatchedDecoder::Tokens>{{sequence, ids}});
@@ -61,7 +61,7 @@ std::string name_of_fixture(const testing::TestParamInfo<std::string>& each) {
 /// Once a batch of this fixture's model has run, no number of sequences, length or place makes it compile again.
 void expect_no_compilation(const std::string& name) {
   const Session session;
-  Batch batch(name, {.context = 300, .chunk = 64, .tokens = 2000}, session);
+  BatchOfFixture batch(name, {.context = 300, .chunk = 64, .tokens = 2000}, session);
   batch.append(batch.decoder.add(), {1});
   const auto compiled = kernels_of(session);
   for (const std::size_t length : {2U, 64U, 65U, 129U}) batch.append(batch.decoder.add(), some_ids(length, 1));
@@ -78,7 +78,7 @@ class BatchedFamilies : public testing::TestWithParam<std::string> {};
 TEST_P(BatchedFamilies, RecordedGreedyTokensAmongOthersThatJoinAndLeave) {
   const Ids prompt = recorded(GetParam(), "prompt_ids"), greedy = recorded(GetParam(), "greedy_ids");
   const auto length = static_cast<std::int64_t>(greedy.size());
-  Batch batch(GetParam(), {.context = length + 8, .chunk = 16, .tokens = 4 * 2 * page_tokens});
+  BatchOfFixture batch(GetParam(), {.context = length + 8, .chunk = 16, .tokens = 4 * 2 * page_tokens});
   const auto guest = batch.decoder.add(), first = batch.decoder.add();
   const Ids guest_prompt = batch.some_ids(5, 3);
   auto logits = batch.decoder.append(std::vector<BatchedDecoder::Tokens>{{guest, guest_prompt}, {first, prompt}});
@@ -102,7 +102,7 @@ TEST_P(BatchedFamilies, RecordedGreedyTokensAmongOthersThatJoinAndLeave) {
 }
 
 TEST_P(BatchedFamilies, EachIsAsItIsAlone) {
-  Batch batch(GetParam(), {.context = 48, .chunk = 24, .tokens = 3 * page_tokens});
+  BatchOfFixture batch(GetParam(), {.context = 48, .chunk = 24, .tokens = 3 * page_tokens});
   CachedDecoder alone(session(), batch.files, {.context = 48});
   const std::vector<Ids> prompts{batch.some_ids(17, 1), batch.some_ids(3, 2), batch.some_ids(31, 3)}, next{{9}, {7, 8, 9, 10}, {11, 12}};
   std::vector<BatchedDecoder::Tokens> first, second;
@@ -131,7 +131,7 @@ class RecurrentBatches : public testing::TestWithParam<std::string> {};
 
 // In the middle of a page; the copy reads nothing again.
 TEST_P(RecurrentBatches, CopiesHaveStatesOfTheirOwn) {
-  Batch batch(GetParam(), {.context = 300, .chunk = 64, .tokens = 900});
+  BatchOfFixture batch(GetParam(), {.context = 300, .chunk = 64, .tokens = 900});
   CachedDecoder alone(session(), batch.files, {.context = 300, .chunk = 64});
   const Ids prompt = some_ids(150, 1), mine{3, 4}, theirs{5}, next{9};
   const auto from = batch.decoder.add();
@@ -151,7 +151,7 @@ TEST_P(RecurrentBatches, CopiesHaveStatesOfTheirOwn) {
 }
 
 TEST_P(RecurrentBatches, ReadAgainWhatIsLeftWhenTokensAreForgotten) {
-  Batch batch(GetParam(), {.context = 300, .chunk = 64, .tokens = 900});
+  BatchOfFixture batch(GetParam(), {.context = 300, .chunk = 64, .tokens = 900});
   CachedDecoder alone(session(), batch.files, {.context = 300, .chunk = 64});
   const Ids prompt = some_ids(140, 1), next{9, 8};
   const auto sequence = batch.decoder.add(), other = batch.decoder.add();
@@ -168,7 +168,7 @@ INSTANTIATE_TEST_SUITE_P(Families, RecurrentBatches,
 
 // More sequences than run together, fewer than there are tokens in a run, and one whose caches no page is left for.
 TEST(BatchedDecoder, ManyRecurrentSequencesRunInTurn) {
-  Batch batch("hf_more/lfm2", {.context = 40, .chunk = 100, .tokens = 71 * page_tokens});
+  BatchOfFixture batch("hf_more/lfm2", {.context = 40, .chunk = 100, .tokens = 71 * page_tokens});
   CachedDecoder alone(session(), batch.files, {.context = 40});
   std::vector<Ids> prompts;
   for (std::size_t i = 0; i < 71; ++i) prompts.push_back(some_ids(1 + i % 4, i));
@@ -188,7 +188,7 @@ TEST(BatchedDecoder, ManyRecurrentSequencesRunInTurn) {
 
 // Over many pages, and over the keys that one task of attention reads.
 TEST(BatchedDecoder, LongSequencesAreAsTheyAreAlone) {
-  Batch batch("hf/llama", {.context = 1300, .chunk = 200, .tokens = 3000});
+  BatchOfFixture batch("hf/llama", {.context = 1300, .chunk = 200, .tokens = 3000});
   CachedDecoder alone(session(), batch.files, {.context = 1300, .chunk = 200});
   const std::vector<Ids> prompts{some_ids(1290, 1), some_ids(127, 2), some_ids(300, 3), some_ids(1, 4)};
   std::vector<BatchedDecoder::Tokens> tokens;
@@ -208,7 +208,7 @@ TEST(BatchedDecoder, LongSequencesAreAsTheyAreAlone) {
 TEST(BatchedDecoder, NeitherNumbersNorLengthsNorPlacesCompile) { expect_no_compilation("hf/llama"); }
 
 TEST(BatchedDecoder, CopiesSharePagesAndGoTheirOwnWays) {
-  Batch batch("hf/llama", {.context = 512, .chunk = 64, .tokens = 512});
+  BatchOfFixture batch("hf/llama", {.context = 512, .chunk = 64, .tokens = 512});
   CachedDecoder alone(session(), batch.files, {.context = 512, .chunk = 64});
   const Ids prompt = some_ids(260, 1), mine{3, 4}, theirs{5};
   const auto from = batch.decoder.add();
@@ -229,7 +229,7 @@ TEST(BatchedDecoder, CopiesSharePagesAndGoTheirOwnWays) {
 }
 
 TEST(BatchedDecoder, WhatIsForgottenInASharedPageStaysWithTheOther) {
-  Batch batch("hf/llama", {.context = 512, .chunk = 256, .tokens = 1024});
+  BatchOfFixture batch("hf/llama", {.context = 512, .chunk = 256, .tokens = 1024});
   const Ids prompt = some_ids(256, 1), other = some_ids(20, 7), next{9};
   const auto from = batch.decoder.add();
   batch.append(from, prompt);
@@ -244,7 +244,7 @@ TEST(BatchedDecoder, WhatIsForgottenInASharedPageStaysWithTheOther) {
 }
 
 TEST(BatchedDecoder, TokensThatDoNotFitAreRefusedAndNothingChanges) {
-  Batch batch("hf/llama", {.context = 200, .chunk = 64, .tokens = 256});
+  BatchOfFixture batch("hf/llama", {.context = 200, .chunk = 64, .tokens = 256});
   const auto a = batch.decoder.add(), b = batch.decoder.add();
   batch.append(a, some_ids(100, 1));
   const auto append = [&](std::vector<BatchedDecoder::Tokens> tokens) { return error_of([&] { batch.decoder.append(tokens); }); };
@@ -257,12 +257,13 @@ TEST(BatchedDecoder, TokensThatDoNotFitAreRefusedAndNothingChanges) {
   EXPECT_EQ(append({{7, one}}), "sequence 7 is not in the batch");
   EXPECT_EQ(batch.decoder.ids(a).size(), 100U);
   EXPECT_TRUE(batch.decoder.ids(b).empty());
-  EXPECT_NE(error_of([] { Batch("hf/modernbert", {}); }).find("modernbert: this model is an encoder: it makes no text"), std::string::npos);
+  EXPECT_NE(error_of([] { BatchOfFixture("hf/modernbert", {}); }).find("modernbert: this model is an encoder: it makes no text"),
+            std::string::npos);
 }
 
 TEST(BatchedDecoder, HoldsWhatWasReadBeforeItWasCancelled) {
   for (const char* name : {"hf/llama", "hf/mamba"}) {
-    Batch batch(name, {.context = 200, .chunk = 64, .tokens = 1024});
+    BatchOfFixture batch(name, {.context = 200, .chunk = 64, .tokens = 1024});
     const auto a = batch.decoder.add(), b = batch.decoder.add(), whole = batch.decoder.add();
     const Ids prompt = some_ids(150, 1), other = some_ids(20, 2);
     int runs = 2;
@@ -281,9 +282,9 @@ TEST(BatchedDecoder, PagesAreReadWhereTheyLie) {
   SessionOptions plain;
   plain.claims = false;
   const Session without(Device::cpu(), plain);
-  Batch batch("hf/llama", {.context = 300, .chunk = 200, .tokens = 600}),
+  BatchOfFixture batch("hf/llama", {.context = 300, .chunk = 200, .tokens = 600}),
       gathered("hf/llama", {.context = 300, .chunk = 200, .tokens = 600}, without);
-  for (Batch* each : {&batch, &gathered}) each->decoder.add(), each->decoder.add();
+  for (BatchOfFixture* each : {&batch, &gathered}) each->decoder.add(), each->decoder.add();
   const Ids longer = some_ids(290, 1), shorter = some_ids(20, 2);
   const std::vector<BatchedDecoder::Tokens> tokens{{0, longer}, {1, shorter}};
   const auto seen = batch.decoder.append(tokens), expected = gathered.decoder.append(tokens);

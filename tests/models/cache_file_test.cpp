@@ -9,7 +9,7 @@
 namespace rlx::test {
 namespace {
 
-constexpr std::int32_t prompt[] = {3, 17, 88, 120, 5, 9, 44, 101, 7}, next[] = {12};
+constexpr std::int32_t cached_prompt[] = {3, 17, 88, 120, 5, 9, 44, 101, 7}, next_ids[] = {12};
 
 Model open(const std::string& name, std::int64_t context = 32, CacheType cache = CacheType::usual) {
   return load(fixture(name), {.context = context, .cache = cache});
@@ -22,16 +22,16 @@ TEST_P(CacheFile, GivesTheLogitsOfTheCacheThatWasSaved) {
     SCOPED_TRACE(name_of(type));
     const TemporaryFolder folder;
     Model model = open(GetParam(), 32, type), restored = open(GetParam(), 32, type), longer = open(GetParam(), 48, type);
-    model.append(prompt);
+    model.append(cached_prompt);
     model.save_cache(folder / "cache");
-    restored.append(next);  // which is replaced
+    restored.append(next_ids);  // which is replaced
     for (Model* each : {&restored, &longer}) {
       each->load_cache(folder / "cache");
-      EXPECT_TRUE(std::ranges::equal(each->ids(), prompt));
+      EXPECT_TRUE(std::ranges::equal(each->ids(), cached_prompt));
     }
-    const auto expected = model.append(next);
-    EXPECT_EQ(restored.append(next), expected);
-    EXPECT_EQ(longer.append(next), expected);
+    const auto expected = model.append(next_ids);
+    EXPECT_EQ(restored.append(next_ids), expected);
+    EXPECT_EQ(longer.append(next_ids), expected);
   }
 }
 
@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(Families, CacheFile,
 TEST(CacheFileNotes, ComeBackWithTheCache) {
   const TemporaryFolder folder;
   Model model = open("hf/llama");
-  model.append(prompt);
+  model.append(cached_prompt);
   const std::map<std::string, std::string> notes{{"format", "mine"}, {"text", "\xC3\xA4\n\"x\""}};
   model.save_cache(folder / "cache", notes);
   EXPECT_EQ(open("hf/llama").load_cache(folder / "cache"), notes);
@@ -57,7 +57,7 @@ TEST(CacheFileNotes, ComeBackWithTheCache) {
 class WrongCacheFile : public testing::Test {
  protected:
   WrongCacheFile() {
-    model_.append(prompt);
+    model_.append(cached_prompt);
     model_.save_cache(file_);
   }
   std::string error() {
@@ -90,10 +90,10 @@ TEST_F(WrongCacheFile, IsRefusedAndNothingChanges) {
   EXPECT_EQ(error(), ": is a cache of type 'q8' (this model's is f16; --cache-type chooses)");
   rewrite([&](TensorFile& file) { file.metadata["version"] = "1"; });
   EXPECT_EQ(error(), ": this version of caches is not known (known: 2)");
-  EXPECT_TRUE(std::ranges::equal(model_.ids(), prompt));
+  EXPECT_TRUE(std::ranges::equal(model_.ids(), cached_prompt));
   Model other = open("hf/llama");
-  other.append(prompt);
-  EXPECT_EQ(model_.append(next), other.append(next));
+  other.append(cached_prompt);
+  EXPECT_EQ(model_.append(next_ids), other.append(next_ids));
 }
 
 TEST_F(WrongCacheFile, OfAnotherModelOrShorterContextIsRefused) {

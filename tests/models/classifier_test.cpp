@@ -24,8 +24,8 @@ std::string name_of_model(const testing::TestParamInfo<std::string>& each) {
 
 std::filesystem::path labelling(const std::string& name) { return fixture("labels/" + name); }
 
-struct Recorded {
-  explicit Recorded(const std::string& name) : rows(json::read_file(labelling(name) / "texts.json").at("rows")) {
+struct RecordedLabels {
+  explicit RecordedLabels(const std::string& name) : rows(json::read_file(labelling(name) / "texts.json").at("rows")) {
     for (const json::Value& row : rows) {
       const json::Value& text = row.at("text");
       if (text.is_string()) texts.push_back(text);
@@ -40,7 +40,7 @@ struct Recorded {
 class LabelledTexts : public testing::TestWithParam<std::string> {};
 
 TEST_P(LabelledTexts, HaveTheRecordedScores) {
-  const Recorded recorded(GetParam());
+  const RecordedLabels recorded(GetParam());
   for (const VerifiedTensor& t : verify_folder(labelling(GetParam()), Session()))
     EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
   const auto classifier = Classifier::open(labelling(GetParam()), Session(), {.batch_size = 3});
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Families, LabelledTexts, testing::Values("bert-feelings
 class LabelledParts : public testing::TestWithParam<std::string> {};
 
 TEST_P(LabelledParts, AreTheRecordedOnes) {
-  const Recorded recorded(GetParam());
+  const RecordedLabels recorded(GetParam());
   for (const VerifiedTensor& t : verify_folder(labelling(GetParam()), Session()))
     EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
   const auto classifier = Classifier::open(labelling(GetParam()), Session(), {.batch_size = 3});

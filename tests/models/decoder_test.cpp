@@ -25,7 +25,7 @@
 #include "rlx/session.h"
 
 namespace rlx {
-namespace {
+namespace decoder_test {
 
 using test::error_of;
 using test::f32_distance;
@@ -55,7 +55,7 @@ std::vector<std::int32_t> prompt_of(std::int64_t vocabulary, std::size_t length)
   return ids;
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& each) {
+std::string name_of_fixture(const testing::TestParamInfo<std::string>& each) {
   std::string name = each.param;
   std::ranges::replace_if(name, [](char c) { return c == '-' || c == '/'; }, '_');
   return name;
@@ -86,7 +86,7 @@ TEST_P(DecoderFixture, APromptInChunksGivesTheSameLogits) { expect_same_logits_i
 INSTANTIATE_TEST_SUITE_P(Families, DecoderFixture,
                          testing::Values("llama", "llama-tied", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "phi3-longrope",
                                          "gpt2", "granite", "olmo2", "mixtral", "qwen3_next", "mamba"),
-                         test_name);
+                         name_of_fixture);
 
 /// Families that two versions of transformers spell in two ways: all but GPT-2 and Mamba.
 class TwoSpellings : public testing::TestWithParam<std::string> {};
@@ -100,7 +100,7 @@ TEST_P(TwoSpellings, OfTheConfigMeanTheSameGraph) {
 INSTANTIATE_TEST_SUITE_P(Families, TwoSpellings,
                          testing::Values("llama", "llama-tied", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "phi3-longrope",
                                          "granite", "olmo2", "mixtral", "qwen3_next"),
-                         test_name);
+                         name_of_fixture);
 
 class MoreDecoders : public testing::TestWithParam<std::string> {};
 
@@ -122,7 +122,7 @@ std::vector<std::string> recorded_decoders() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, MoreDecoders, testing::ValuesIn(recorded_decoders()), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, MoreDecoders, testing::ValuesIn(recorded_decoders()), name_of_fixture);
 
 TEST(T5, OutputsAndGreedyTokensAreTheRecordedOnes) {
   for (const char* name : {"t5", "t5-gated"}) {
@@ -201,7 +201,7 @@ TEST_P(EncoderFixture, BothSpellingsOfTheConfigMeanTheSameGraph) {
                                  graph_of(config_of(fixture("hf/" + GetParam() + "/config_v4.json")))));
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EncoderFixture, testing::Values("modernbert", "nomic-bert"), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, EncoderFixture, testing::Values("modernbert", "nomic-bert"), name_of_fixture);
 
 class GgufDecoder : public testing::TestWithParam<std::string> {};
 
@@ -220,7 +220,7 @@ std::vector<std::string> files_of_others() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, GgufDecoder, testing::ValuesIn(files_of_others()), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, GgufDecoder, testing::ValuesIn(files_of_others()), name_of_fixture);
 
 /// A fixture's folder with its weights rounded to a narrow type, and stored as such or as f32.
 class RoundedFolder {
@@ -322,7 +322,7 @@ TEST_P(CompiledOnce, RunsAnyLengthAtAnyPosition) {
 INSTANTIATE_TEST_SUITE_P(Families, CompiledOnce,
                          testing::Values("hf/llama", "hf/gemma3", "hf/phi3-longrope", "hf/mixtral", "hf/qwen3_next", "hf_more/deepseek_v3",
                                          "hf_more/mamba2", "hf_more/jamba", "hf_more/lfm2"),
-                         test_name);
+                         name_of_fixture);
 
 class ScansInChunks : public testing::TestWithParam<std::string> {};
 
@@ -400,5 +400,5 @@ TEST(DecoderWeights, MissingTensorsAreNamedAllAtOnce) {
       << error;
 }
 
-}  // namespace
+}  // namespace decoder_test
 }  // namespace rlx

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/dummy_device.h"
+#include "models/answers.h"
 #include "models/tiny_language_model.h"
 #include "rlx/batch.h"
 #include "rlx/grammar.h"
@@ -14,15 +15,9 @@ using Ids = std::vector<std::int32_t>;
 
 class DeviceAnswers : public testing::Test {
  protected:
-  static Session session_on(const Device& device) { return Session(device, {.threads = 1, .cache_folder = std::filesystem::path()}); }
   static std::filesystem::path folder() {
     static const TinyLanguageModel words(tokenizer_of_words());
     return words.path();
-  }
-  static Ids ids_of(Generation answer) {
-    while (answer.next_token()) {
-    }
-    return {answer.ids().begin(), answer.ids().end()};
   }
   /// The same answer from both.
   static void expect_same(const GenerateOptions& options, const ModelOptions& model = {}) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backends/dummy_device.h"
+#include "models/answers.h"
 #include "models/run/sampling/device_sampler.h"
 #include "models/run/sampling/sampler.h"
 #include "models/tiny_language_model.h"
@@ -15,9 +16,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-Session session_on(const Device& device) { return Session(device, {.threads = 1, .cache_folder = std::filesystem::path()}); }
-
-Model open(const Device& device) { return Model::open(fixture("hf/llama"), session_on(device)); }
+Model open_on(const Device& device) { return Model::open(fixture("hf/llama"), session_on(device)); }
 
 const std::vector<SamplingOptions>& all_options() {
   static const std::vector<SamplingOptions> options{{.temperature = 0},
@@ -30,7 +29,7 @@ const std::vector<SamplingOptions>& all_options() {
 }
 
 TEST(DeviceSampling, AnswersAreThoseOfTheCpuAndOneIntegerCrossesForEachToken) {
-  Model there = open(dummy_device()), here = open(Device::cpu());
+  Model there = open_on(dummy_device()), here = open_on(Device::cpu());
   const Ids prompt = recorded_ids("prompt_ids");
   for (const SamplingOptions& sampling : all_options()) {
     SCOPED_TRACE(fmt::format("seed {}", sampling.seed));

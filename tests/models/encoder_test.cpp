@@ -20,7 +20,7 @@ namespace {
 using test::error_of;
 using test::fixture;
 
-std::string test_name(const testing::TestParamInfo<std::string>& each) {
+std::string name_of_encoder(const testing::TestParamInfo<std::string>& each) {
   std::string name = each.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -40,7 +40,7 @@ TEST_P(Encoder, StatesAndScoresAreTheRecordedOnes) {
 INSTANTIATE_TEST_SUITE_P(Families, Encoder,
                          testing::Values("roberta", "distilbert", "bert-scores", "xlm-roberta-scores", "modernbert-scores",
                                          "distilbert-labels"),
-                         test_name);
+                         name_of_encoder);
 
 /// Texts with what was recorded of them: ids, and values in f64.
 struct RecordedTexts {
@@ -68,7 +68,7 @@ TEST_P(EmbeddedTexts, AreTheRecordedOnes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EmbeddedTexts, testing::Values("roberta", "distilbert"), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, EmbeddedTexts, testing::Values("roberta", "distilbert"), name_of_encoder);
 
 class ScoredTexts : public testing::TestWithParam<std::string> {};
 
@@ -100,7 +100,7 @@ TEST_P(ScoredTexts, AreTheRecordedOnesAndSorted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, ScoredTexts, testing::Values("bert-scores", "xlm-roberta-scores", "modernbert-scores"), test_name);
+INSTANTIATE_TEST_SUITE_P(Families, ScoredTexts, testing::Values("bert-scores", "xlm-roberta-scores", "modernbert-scores"), name_of_encoder);
 
 /// Recorded without the types of tokens, which are then all 0.
 class MaskedWords : public testing::TestWithParam<std::string> {};
@@ -130,7 +130,7 @@ TEST_P(MaskedWords, TheLikeliestAreTheRecordedOnes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, MaskedWords, testing::Values("bert", "roberta", "distilbert", "modernbert", "modernbert-biases"),
-                         test_name);
+                         name_of_encoder);
 
 TEST(MaskFiller, SaysWhatIsMissing) {
   const auto filler = MaskFiller::open(fixture("masked_words/bert"), Session());

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "message.h"
+#include "models/answers.h"
 #include "models/logits.h"
 #include "models/tiny_language_model.h"
 #include "rlx/model.h"
@@ -12,22 +13,6 @@
 
 namespace rlx::test {
 namespace {
-
-Ids ids_of(Generation generation) {
-  while (generation.next_token()) {
-  }
-  return {generation.ids().begin(), generation.ids().end()};
-}
-
-/// With one thread: these models are too small for two.
-Model open(const std::filesystem::path& path, ModelOptions options = {}) {
-  static const Session session = [] {
-    SessionOptions one;
-    one.threads = 1;
-    return Session(Device::cpu(), one);
-  }();
-  return Model::open(path, session, options);
-}
 
 class GenerationOfWords : public testing::Test {
  protected:
@@ -42,7 +27,7 @@ class GenerationOfWords : public testing::Test {
   }
 
   const Ids prompt_ = recorded_ids("prompt_ids"), greedy_ = recorded_ids("greedy_ids");
-  Model model_ = open(folder()), reference_ = open(folder());
+  Model model_ = open_small(folder()), reference_ = open_small(folder());
 };
 
 TEST_F(GenerationOfWords, AGrammarLimitsWhatIsChosenAndEndsTheAnswer) {
@@ -113,7 +98,7 @@ TEST_F(GenerationOfWords, SamplingOptionsAreUsedAndChecked) {
 
 TEST_F(GenerationOfWords, IsCancelledBetweenRunsAndTokens) {
   constexpr std::int64_t chunk = 3;
-  Model chunks = open(folder(), {.chunk = chunk});
+  Model chunks = open_small(folder(), {.chunk = chunk});
   const auto runs = (static_cast<int>(prompt_.size()) + chunk - 1) / chunk;
   const auto generate = [&](std::int64_t questions) {
     return chunks.generate(prompt_, {.max_tokens = 8, .cancelled = [questions]() mutable { return --questions < 0; }});
@@ -134,7 +119,7 @@ TEST_F(GenerationOfWords, IsCancelledBetweenRunsAndTokens) {
 
 TEST_F(GenerationOfWords, AFullContextIsShiftedWhereAskedFor) {
   constexpr std::int64_t context = 16, keep = 3;
-  Model small = open(folder(), {.context = context});
+  Model small = open_small(folder(), {.context = context});
   Generation generation = small.generate(prompt_, {.max_tokens = 40, .context_shift = true, .keep = keep});
   const Ids answer = ids_of(generation);
   EXPECT_EQ(generation.finish_reason(), FinishReason::max_tokens);
@@ -152,7 +137,7 @@ TEST_F(GenerationOfWords, AFullContextIsShiftedWhereAskedFor) {
 
 TEST_F(GenerationOfWords, IsCancelledWhileAContextShiftReadsAgain) {
   constexpr std::size_t context = 16, keep = 3, chunk = 2;
-  Model small = open(folder(), {.context = context, .chunk = chunk});
+  Model small = open_small(folder(), {.context = context, .chunk = chunk});
   GenerateOptions options{.max_tokens = 40, .context_shift = true, .keep = keep};
   const Ids whole = ids_of(small.generate(prompt_, options));
   bool was_full = false;
@@ -172,7 +157,7 @@ TEST_F(GenerationOfWords, IsCancelledWhileAContextShiftReadsAgain) {
 TEST_F(GenerationOfWords, GuessesDoNotChangeTheAnswer) {
   Ids prompt = greedy_;  // in which something is repeated
   prompt.insert(prompt.end(), greedy_.begin(), greedy_.begin() + 20);
-  const auto same = std::make_shared<Model>(open(folder())), other = std::make_shared<Model>(open(fixture("hf/llama-tied")));
+  const auto same = std::make_shared<Model>(open_small(folder())), other = std::make_shared<Model>(open_small(fixture("hf/llama-tied")));
   const auto grammar = parse_grammar(R"(root ::= (" w" [1-9])+)");
   const std::pair<const char*, GenerateOptions> cases[] = {
       {"greedy", {.max_tokens = 30}},
@@ -204,8 +189,8 @@ TEST_F(GenerationOfWords, GuessesDoNotChangeTheAnswer) {
 }
 
 TEST_F(GenerationOfWords, GuessesFillTheContextToItsEnd) {
-  const auto draft = std::make_shared<Model>(open(folder()));
-  Model small = open(folder(), {.context = 16}), plain = open(folder(), {.context = 16});
+  const auto draft = std::make_shared<Model>(open_small(folder()));
+  Model small = open_small(folder(), {.context = 16}), plain = open_small(folder(), {.context = 16});
   EXPECT_EQ(ids_of(small.generate(prompt_, {.guesses = 5, .draft = draft})), ids_of(plain.generate(prompt_)));
   EXPECT_EQ(ids_of(small.generate(prompt_, {.max_tokens = 30, .context_shift = true, .guesses = 5, .draft = draft})),
             ids_of(plain.generate(prompt_, {.max_tokens = 30, .context_shift = true})));
@@ -216,7 +201,7 @@ TEST_F(GenerationOfWords, AnswersOfOneModelTakeTurns) {
   const GenerateOptions shifted{.max_tokens = 40, .context_shift = true, .keep = 3};
   for (const auto& [context, options] :
        {std::pair(64, GenerateOptions{.max_tokens = 12}), {64, GenerateOptions{.max_tokens = 12, .guesses = 4}}, {16, shifted}}) {
-    Model model = open(folder(), {.context = context});
+    Model model = open_small(folder(), {.context = context});
     const Ids first = ids_of(model.generate(prompt_, options)), second = ids_of(model.generate(others, options));
     Generation one = model.generate(prompt_, options), other = model.generate(others, options);
     for (bool goes_on = true; goes_on;) {
@@ -233,7 +218,7 @@ TEST_F(GenerationOfWords, WhatCannotGuessIsRefused) {
   EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.guesses = 2, .draft = std::make_shared<Model>(model_)}); }),
             "generate: a model cannot guess for itself (open it a second time)");
   const TinyLanguageModel bytes(tokenizer_of_bytes());
-  EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.guesses = 2, .draft = std::make_shared<Model>(open(bytes.path()))}); }),
+  EXPECT_EQ(error_of([&] { model_.generate(prompt_, {.guesses = 2, .draft = std::make_shared<Model>(open_small(bytes.path()))}); }),
             fmt::format("generate: {}: this draft model has other tokens than {}", bytes.path().string(), folder().string()));
 }
 
@@ -250,7 +235,7 @@ std::string changed_words(std::int32_t id, const char* word, bool one_more) {
 TEST_F(GenerationOfWords, ADraftModelHasTheSameTokensWhereBothHaveThem) {
   const auto guesses = [&](const std::string& tokenizer) {
     const TinyLanguageModel other(tokenizer);
-    const auto draft = std::make_shared<Model>(open(other.path()));
+    const auto draft = std::make_shared<Model>(open_small(other.path()));
     for (int i = 0; i < 2; ++i) EXPECT_EQ(ids_of(model_.generate(prompt_, {.max_tokens = 6, .guesses = 2, .draft = draft})).size(), 6u);
   };
   guesses(changed_words(200, "w200", true));
@@ -266,9 +251,9 @@ class RecurrentGuesses : public testing::TestWithParam<const char*> {};
 // wrong.
 TEST_P(RecurrentGuesses, DoNotChangeTheAnswer) {
   constexpr ModelOptions short_context{.context = 160};
-  Model model = open(fixture(GetParam()), short_context);
-  const auto same = std::make_shared<Model>(open(fixture(GetParam()), short_context)),
-             other = std::make_shared<Model>(open(fixture("hf/llama"), short_context));
+  Model model = open_small(fixture(GetParam()), short_context);
+  const auto same = std::make_shared<Model>(open_small(fixture(GetParam()), short_context)),
+             other = std::make_shared<Model>(open_small(fixture("hf/llama"), short_context));
   Ids prompt;
   for (std::int32_t i = 0; i < 24; ++i) prompt.push_back((i % 9) * 13 + 5);
   for (const SamplingOptions& sampling : {SamplingOptions{.temperature = 0}, SamplingOptions{.seed = 5, .temperature = 0.6}}) {
@@ -295,8 +280,8 @@ TEST_P(RecurrentGuesses, DoNotChangeTheAnswer) {
 // Longrope turns all keys anew behind 16 tokens here: those that run together would all be turned so.
 TEST(LongRopeGuesses, DoNotChangeTheAnswer) {
   constexpr ModelOptions short_context{.context = 60};
-  Model model = open(fixture("hf/phi3-longrope"), short_context);
-  const auto same = std::make_shared<Model>(open(fixture("hf/phi3-longrope"), short_context));
+  Model model = open_small(fixture("hf/phi3-longrope"), short_context);
+  const auto same = std::make_shared<Model>(open_small(fixture("hf/phi3-longrope"), short_context));
   const Ids prompt{5, 18, 31, 5, 18, 31, 5};
   const Ids expected = ids_of(model.generate(prompt, {.max_tokens = 40}));
   EXPECT_EQ(ids_of(model.generate(prompt, {.max_tokens = 40, .guesses = 5, .draft = same})), expected);
@@ -309,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(Families, RecurrentGuesses,
 // Random weights, so that nothing but the mask makes JSON of it.
 TEST(GenerationOfBytes, AnswersSatisfyTheirSchema) {
   const TinyLanguageModel bytes(tokenizer_of_bytes());
-  Model model = open(bytes.path());
+  Model model = open_small(bytes.path());
   const auto grammar = parse_json_schema(
       R"({"type": "object", "properties": {"kind": {"enum": ["ä", "b\n"]}, "on": {"type": "boolean"}}, "required": ["kind", "on"],
           "additionalProperties": false})");

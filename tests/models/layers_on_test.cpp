@@ -4,6 +4,7 @@
 #include "backends/dummy_device.h"
 #include "formats/temporary_folder.h"
 #include "message.h"
+#include "models/answers.h"
 #include "models/random_llama.h"
 #include "models/run/batches/batched_decoder.h"
 #include "models/run/caches/cached_decoder.h"
@@ -13,8 +14,6 @@ namespace rlx::test {
 namespace {
 
 using Ids = std::vector<std::int32_t>;
-
-Session session_on(const Device& device) { return Session(device, {.threads = 1, .cache_folder = std::filesystem::path()}); }
 
 /// What follows the recorded prompt, and the logits behind the last token.
 std::pair<Ids, std::vector<float>> continued(CachedDecoder& decoder, const Ids& prompt) {

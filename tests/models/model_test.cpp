@@ -4,27 +4,16 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/answers.h"
 #include "models/conversion/quantize_model.h"
 #include "models/tiny_language_model.h"
 
 namespace rlx {
 namespace {
 
-using test::error_of, test::fixture, test::words_of;
+using test::error_of, test::fixture, test::ids_of, test::text_of, test::words_of;
 
 std::vector<std::int32_t> recorded(const char* name) { return test::recorded_ids(name); }
-
-std::string text_of(Generation generation) {
-  std::string text;
-  for (const std::string& piece : generation) text += piece;
-  return text;
-}
-
-std::vector<std::int32_t> ids_of(Generation generation) {
-  while (generation.next_token()) {
-  }
-  return {generation.ids().begin(), generation.ids().end()};
-}
 
 class ModelWithWords : public testing::Test {
  protected:

@@ -19,14 +19,14 @@ using test::error_of;
 using test::fixture;
 
 /// Two texts of 24 tokens and the logits that another implementation computed for each of them in f64.
-struct Recorded {
+struct RecordedLogits {
   static constexpr std::size_t texts = 2, length = 24;
   std::vector<std::int32_t> ids;  // both texts, one behind the other
   Array logits;                   // (2, 24, vocab)
 
-  static Recorded read(std::string_view model) {
+  static RecordedLogits read(std::string_view model) {
     const SafetensorsFile file = SafetensorsFile::open(fixture("hf") / model / "expected.safetensors");
-    Recorded result{.ids = {}, .logits = file.array("logits_f64")};
+    RecordedLogits result{.ids = {}, .logits = file.array("logits_f64")};
     const Array ids = file.array("input_ids");
     for (std::int64_t i = 0; i < ids.size(); ++i) result.ids.push_back(static_cast<std::int32_t>(ids.get_int(i)));
     return result;
@@ -56,7 +56,7 @@ struct Recorded {
 class PerplexityOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(PerplexityOf, TheSecondHalvesIsThatOfTheRecordedLogits) {
-  const Recorded recorded = Recorded::read(GetParam());
+  const RecordedLogits recorded = RecordedLogits::read(GetParam());
   const auto [mean, error] = recorded.expected(11);
   for (const std::int64_t chunk : {512, 7}) {  // wanted rows in one run, and in several
     // What was recorded was computed in f32, whatever the weights are stored in.
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Models, PerplexityOf, testing::Values("llama", "gpt2", 
                          [](const auto& model) { return std::string(model.param); });
 
 TEST(Perplexity, WithAStrideTheLastTokensOfEachWindowAreJudged) {
-  const Recorded recorded = Recorded::read("llama");
+  const RecordedLogits recorded = RecordedLogits::read("llama");
   Model model = load(fixture("hf/llama"), {.context = 24, .cache = CacheType::f32});
   const std::span<const std::int32_t> ids(recorded.ids);
   const Perplexity one = perplexity(model, ids.first(24), {.context = 24, .stride = 5});
@@ -94,7 +94,7 @@ TEST(Perplexity, WithAStrideTheLastTokensOfEachWindowAreJudged) {
 }
 
 TEST(Perplexity, TheFirstTokenStandsInFrontOfEveryWindow) {
-  const Recorded recorded = Recorded::read("llama");
+  const RecordedLogits recorded = RecordedLogits::read("llama");
   Model model = load(fixture("hf/llama"), {.context = 24, .cache = CacheType::f32});
   std::vector<std::int32_t> first(recorded.ids.begin(), recorded.ids.begin() + 24);
   const std::int32_t begin = first[0];
@@ -111,7 +111,7 @@ class PerplexityOfWords : public testing::Test {
   std::filesystem::path model() const { return model_.path(); }
   std::filesystem::path text() const { return folder_ / "text"; }
 
-  const Recorded recorded_ = Recorded::read("llama");
+  const RecordedLogits recorded_ = RecordedLogits::read("llama");
   const test::TinyLanguageModel model_{test::tokenizer_of_words()};
   const test::TemporaryFolder folder_;
 };

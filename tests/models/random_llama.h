@@ -19,7 +19,7 @@ struct RandomLlama {
 /// The rows of a tensor: any blocks, or plain numbers, of a size that keeps attention from seeing one token alone.
 inline std::vector<std::byte> random_rows(const BlockFormat& format, std::int64_t rows, std::int64_t columns) {
   if (format.values > 1) return random_blocks(format, rows, columns);
-  std::vector<float> values = random_values(rows * columns, static_cast<std::uint32_t>(rows * 3 + columns));
+  std::vector<float> values = random_floats(rows * columns, static_cast<std::uint32_t>(rows * 3 + columns));
   std::vector<std::byte> bytes(values.size() * static_cast<std::size_t>(format.bytes));
   format.encode(values.data(), nullptr, bytes.data(), static_cast<std::int64_t>(values.size()));
   return bytes;

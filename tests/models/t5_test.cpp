@@ -6,6 +6,7 @@
 
 #include "formats/json/json.h"
 #include "message.h"
+#include "models/answers.h"
 #include "models/conversion/folder_source.h"
 #include "models/conversion/folder_writer.h"
 #include "models/conversion/quantize_model.h"
@@ -14,48 +15,24 @@
 #include "rlx/model.h"
 
 namespace rlx {
-namespace {
+namespace t5_test {
 
-using test::error_of, test::fixture, test::TemporaryFolder;
+using test::error_of, test::fixture, test::ids_of, test::open_small, test::text_of, test::TemporaryFolder;
 using Ids = std::vector<std::int32_t>;
 
-/// With one thread: these models are too small for two.
-const Session& session() {
-  static const Session one = [] {
-    SessionOptions options;
-    options.threads = 1;
-    return Session(Device::cpu(), options);
-  }();
-  return one;
-}
-
-Model open(const std::filesystem::path& path, ModelOptions options = {}) { return Model::open(path, session(), std::move(options)); }
-
-Ids ids_of(Generation generation) {
-  while (generation.next_token()) {
-  }
-  return {generation.ids().begin(), generation.ids().end()};
-}
-
-std::string text_of(Generation& generation) {
-  std::string text;
-  for (const std::string& piece : generation) text += piece;
-  return text;
-}
-
-struct Recorded {
+struct RecordedAnswer {
   Ids prompt, answer;
 };
 
 /// Prompts of unlike lengths.
-std::vector<Recorded> recorded(const std::string& name) {
+std::vector<RecordedAnswer> recorded(const std::string& name) {
   const json::Value file = json::read_file(fixture("t5/answers.json"));
-  std::vector<Recorded> all;
+  std::vector<RecordedAnswer> all;
   for (const json::Value& each : file.at(name)) all.push_back({each.at("prompt").get<Ids>(), each.at("answer").get<Ids>()});
   return all;
 }
 
-void convert(const std::filesystem::path& folder, const std::filesystem::path& target, std::string_view type) {
+void convert_t5(const std::filesystem::path& folder, const std::filesystem::path& target, std::string_view type) {
   quantize_model(source_of_folder(folder), target, &find_type_mix(type), {});
 }
 
@@ -79,29 +56,29 @@ class T5Answers : public testing::TestWithParam<std::string> {};
 
 TEST_P(T5Answers, AreTheRecordedOnes) {
   const TemporaryFolder folder;
-  convert(fixture("hf/" + GetParam()), folder / "f32.gguf", "F32");
+  convert_t5(fixture("hf/" + GetParam()), folder / "f32.gguf", "F32");
   for (const auto& path : {fixture("hf/" + GetParam()), fixture("gguf_models/" + GetParam() + ".gguf"), folder / "f32.gguf"}) {
-    Model model = open(path);
-    for (const Recorded& each : recorded(GetParam()))
+    Model model = open_small(path);
+    for (const RecordedAnswer& each : recorded(GetParam()))
       EXPECT_EQ(ids_of(model.generate(each.prompt, {.max_tokens = 24})), each.answer) << path << ", " << each.prompt.size() << " tokens";
   }
 }
 
 TEST_P(T5Answers, OfOtherLengthsCompileNothing) {
-  const std::vector<Recorded> all = recorded(GetParam());
-  Model model = open(fixture("hf/" + GetParam()));
+  const std::vector<RecordedAnswer> all = recorded(GetParam());
+  Model model = open_small(fixture("hf/" + GetParam()));
   ids_of(model.generate(all.front().prompt, {.max_tokens = 3}));
-  const CompileCounters before = session().counters();
-  for (const Recorded& each : all) ids_of(model.generate(each.prompt, {.max_tokens = 3}));
-  const CompileCounters after = session().counters();
+  const CompileCounters before = test::one_thread().counters();
+  for (const RecordedAnswer& each : all) ids_of(model.generate(each.prompt, {.max_tokens = 3}));
+  const CompileCounters after = test::one_thread().counters();
   EXPECT_EQ(after.kernels_compiled, before.kernels_compiled);
   EXPECT_EQ(after.kernels_from_disk, before.kernels_from_disk);
   EXPECT_EQ(after.kernels_shared, before.kernels_shared);
 }
 
 TEST_P(T5Answers, AreTheSameWithGuesses) {
-  Model model = open(fixture("hf/" + GetParam()));
-  for (const Recorded& each : recorded(GetParam())) {
+  Model model = open_small(fixture("hf/" + GetParam()));
+  for (const RecordedAnswer& each : recorded(GetParam())) {
     Generation answer = model.generate(each.prompt, {.max_tokens = 24, .guesses = 4});
     EXPECT_EQ(ids_of(answer), each.answer);
     EXPECT_LE(answer.guesses().right, answer.guesses().tried);
@@ -117,10 +94,10 @@ INSTANTIATE_TEST_SUITE_P(Models, T5Answers, testing::Values("t5", "t5-gated"), [
 /// The logits of the first token of an answer.
 std::vector<float> first_logits(const std::filesystem::path& path, const Ids& prompt) {
   std::vector<float> seen;
-  ids_of(open(path).generate(prompt, {.max_tokens = 1, .choose = [&](std::span<const float> logits, std::span<const std::int32_t>) {
-                                        seen.assign(logits.begin(), logits.end());
-                                        return 1;
-                                      }}));
+  ids_of(open_small(path).generate(prompt, {.max_tokens = 1, .choose = [&](std::span<const float> logits, std::span<const std::int32_t>) {
+                                              seen.assign(logits.begin(), logits.end());
+                                              return 1;
+                                            }}));
   return seen;
 }
 
@@ -133,14 +110,14 @@ TEST(T5, AHeadThatAFileLacksIsItsEmbeddings) {
   EXPECT_EQ(first_logits(unscaled.path(), prompt), wanted);
   std::filesystem::remove(unscaled.path() / "tokenizer.json");  // such words have no form in GGUF files
   const TemporaryFolder folder;
-  convert(unscaled.path(), folder / "f32.gguf", "F32");
+  convert_t5(unscaled.path(), folder / "f32.gguf", "F32");
   const std::vector<float> converted = first_logits(folder / "f32.gguf", prompt);
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(converted[i], wanted[i], 1e-5) << i;  // of up to 7
 }
 
 TEST(T5, AHeadOfItsOwnThatAFileLacksIsMissing) {
   const T5OfWords untied(json::Value{{"tie_word_embeddings", false}});
-  EXPECT_NE(error_of([&] { open(untied.path()); }).find("lm_head.weight"), std::string::npos);
+  EXPECT_NE(error_of([&] { open_small(untied.path()); }).find("lm_head.weight"), std::string::npos);
 }
 
 TEST(T5, PartsOfTheFeedForwardCountBesideItsName) {
@@ -150,7 +127,7 @@ TEST(T5, PartsOfTheFeedForwardCountBesideItsName) {
   EXPECT_EQ(seen, first_logits(name.path(), prompt));
   EXPECT_NE(seen, first_logits(fixture("hf/t5"), prompt));
   const T5OfWords gated(json::Value{{"is_gated_act", true}});
-  EXPECT_NE(error_of([&] { open(gated.path()); }).find("DenseReluDense.wi_0.weight"), std::string::npos);
+  EXPECT_NE(error_of([&] { open_small(gated.path()); }).find("DenseReluDense.wi_0.weight"), std::string::npos);
 }
 
 double length_of(std::span<const float> numbers) {
@@ -160,10 +137,10 @@ double length_of(std::span<const float> numbers) {
 }
 
 TEST(QuantizedT5, LogitsMoveByTheRoundingOfWeightsAndInputs) {
-  const Recorded each = recorded("t5").back();
+  const RecordedAnswer each = recorded("t5").back();
   const TemporaryFolder folder;
-  convert(fixture("hf/t5"), folder / "q8.gguf", "Q8_0");
-  convert(fixture("hf/t5"), folder / "q4.gguf", "Q4_0");
+  convert_t5(fixture("hf/t5"), folder / "q8.gguf", "Q8_0");
+  convert_t5(fixture("hf/t5"), folder / "q4.gguf", "Q4_0");
   const std::vector<float> exact = first_logits(fixture("hf/t5"), each.prompt);
   const auto error_with = [&](const char* file) {
     std::vector<float> difference = first_logits(folder / file, each.prompt);
@@ -177,21 +154,21 @@ TEST(QuantizedT5, LogitsMoveByTheRoundingOfWeightsAndInputs) {
   EXPECT_LE(q8, 7 * 2 / 127.0 / std::sqrt(12));
   EXPECT_GT(q4, q8);
   EXPECT_LE(q4, 7 * 2 / 8.0 / std::sqrt(12));
-  EXPECT_EQ(ids_of(open(folder / "q4.gguf").generate(each.prompt, {.max_tokens = 24})).size(), 24u);
+  EXPECT_EQ(ids_of(open_small(folder / "q4.gguf").generate(each.prompt, {.max_tokens = 24})).size(), 24u);
 }
 
 TEST(T5Text, IsATextOfItsOwn) {
   const T5OfWords words;
-  const Recorded each = recorded("t5")[2];
+  const RecordedAnswer each = recorded("t5")[2];
   Generation answer = load(words.path()).generate(test::words_of(each.prompt), {.max_tokens = 24});
   EXPECT_EQ(text_of(answer), test::words_of(each.answer));
   EXPECT_EQ(answer.finish_reason(), FinishReason::max_tokens);
 }
 
 TEST(T5Text, EndsWhereItsTokensStopTextsAndGrammarsSaySo) {
-  const Recorded each = recorded("t5").front();  // whose first tokens are 201 201 189 161
+  const RecordedAnswer each = recorded("t5").front();  // whose first tokens are 201 201 189 161
   const T5OfWords words(json::Value{{"eos_token_id", 189}});
-  Model model = open(words.path());
+  Model model = open_small(words.path());
   Generation ended = model.generate(each.prompt);
   EXPECT_EQ(text_of(ended), "w201 w201");
   EXPECT_EQ(ended.finish_reason(), FinishReason::end_of_text);
@@ -204,8 +181,8 @@ TEST(T5Text, EndsWhereItsTokensStopTextsAndGrammarsSaySo) {
 }
 
 TEST(T5, AnswersOfOneModelTakeTurns) {
-  Model model = open(fixture("hf/t5"));
-  const std::vector<Recorded> both = recorded("t5");
+  Model model = open_small(fixture("hf/t5"));
+  const std::vector<RecordedAnswer> both = recorded("t5");
   Generation one = model.generate(both[0].prompt, {.max_tokens = 8}), other = model.generate(both[1].prompt, {.max_tokens = 8});
   while (one.next_token() && other.next_token()) {
   }
@@ -217,28 +194,28 @@ TEST(T5Text, BeginsBehindTheTokenThatTheConfigNames) {
   const Ids prompt{3, 4};
   const auto start_in = [&](const std::filesystem::path& path) {
     Ids seen;
-    ids_of(open(path).generate(prompt, {.max_tokens = 1, .choose = [&](auto, std::span<const std::int32_t> ids) {
-                                          seen.assign(ids.begin(), ids.end());
-                                          return 1;
-                                        }}));
+    ids_of(open_small(path).generate(prompt, {.max_tokens = 1, .choose = [&](auto, std::span<const std::int32_t> ids) {
+                                                seen.assign(ids.begin(), ids.end());
+                                                return 1;
+                                              }}));
     return seen;
   };
   const T5OfWords named(json::Value{{"decoder_start_token_id", 5}}),
       padded(json::Value{{"decoder_start_token_id", nullptr}, {"pad_token_id", 6}});
   const TemporaryFolder folder;
   std::filesystem::remove(named.path() / "tokenizer.json");  // such words have no form in GGUF files
-  convert(named.path(), folder / "named.gguf", "F32");
+  convert_t5(named.path(), folder / "named.gguf", "F32");
   write_model_folder(GgufFile::open(folder / "named.gguf"), folder / "back", f32, {});
   EXPECT_EQ(start_in(named.path()), Ids{5});
   EXPECT_EQ(start_in(folder / "named.gguf"), Ids{5});
   EXPECT_EQ(start_in(folder / "back"), Ids{5});
   EXPECT_EQ(start_in(padded.path()), Ids{6});
   const T5OfWords wrong(json::Value{{"decoder_start_token_id", 256}});
-  EXPECT_NE(error_of([&] { open(wrong.path()); }).find("config.json: decoder_start_token_id: "), std::string::npos);
+  EXPECT_NE(error_of([&] { open_small(wrong.path()); }).find("config.json: decoder_start_token_id: "), std::string::npos);
 }
 
 TEST(T5Text, TheContextHoldsAsMuchOfThePromptAsOfTheAnswer) {
-  Model model = open(fixture("hf/t5"), {.context = 8});
+  Model model = open_small(fixture("hf/t5"), {.context = 8});
   EXPECT_EQ(model.context(), 8);
   Generation answer = model.generate(Ids(8, 3));
   EXPECT_EQ(ids_of(answer).size(), 8u);  // the token that begins it and seven of them are in the cache; the eighth is the answer to those
@@ -246,12 +223,12 @@ TEST(T5Text, TheContextHoldsAsMuchOfThePromptAsOfTheAnswer) {
   EXPECT_EQ(error_of([&] { model.generate(Ids(9, 3)); }), "9 tokens are more than the context holds (allowed: up to 8)");
   EXPECT_EQ(error_of([&] { model.generate(Ids()); }), "there are no tokens to answer");
   EXPECT_EQ(error_of([&] { model.generate(Ids{256}); }), "token 256 is not in the vocabulary (allowed: 0..255)");
-  EXPECT_EQ(open(fixture("hf/t5")).context(), 512);
+  EXPECT_EQ(open_small(fixture("hf/t5")).context(), 512);
 }
 
 TEST(T5, WhatNeedsATextToContinueIsRefused) {
   const auto path = fixture("hf/t5");
-  Model model = open(path);
+  Model model = open_small(path);
   EXPECT_FALSE(model.continues_texts());
   const Ids ids{1};
   const auto refused = [&](const char* what, auto call) {
@@ -264,13 +241,15 @@ TEST(T5, WhatNeedsATextToContinueIsRefused) {
   refused("a file of the cache", [&] { model.save_cache("cache"); });
   refused("a file of the cache", [&] { model.load_cache("cache"); });
   refused("context shift", [&] { model.generate(ids, {.context_shift = true}); });
-  const auto llama = std::make_shared<Model>(open(fixture("hf/llama"), {.context = 16})), other = std::make_shared<Model>(open(path));
+  const auto llama = std::make_shared<Model>(open_small(fixture("hf/llama"), {.context = 16})),
+             other = std::make_shared<Model>(open_small(path));
   refused("a draft model", [&] { model.generate(ids, {.guesses = 2, .draft = llama}); });
   refused("guessing", [&] { llama->generate(ids, {.guesses = 2, .draft = other}); });
-  refused("an adapter", [&] { open(path, {.adapters = {{"adapter", 1}}}); });
-  refused("this", [&] { Batch::open(path, session()); });
-  EXPECT_EQ(error_of([&] { open(path, {.cache = CacheType::q8}); }), "model: a cache of q8 (allowed for an encoder with a decoder: f32)");
+  refused("an adapter", [&] { open_small(path, {.adapters = {{"adapter", 1}}}); });
+  refused("this", [&] { Batch::open(path, test::one_thread()); });
+  EXPECT_EQ(error_of([&] { open_small(path, {.cache = CacheType::q8}); }),
+            "model: a cache of q8 (allowed for an encoder with a decoder: f32)");
 }
 
-}  // namespace
+}  // namespace t5_test
 }  // namespace rlx

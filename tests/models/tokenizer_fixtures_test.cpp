@@ -13,7 +13,7 @@ namespace {
 
 using json::Value;
 
-std::vector<std::int32_t> ids_of(const Value& value) { return value.get<std::vector<std::int32_t>>(); }
+std::vector<std::int32_t> ids_in(const Value& value) { return value.get<std::vector<std::int32_t>>(); }
 
 std::string streamed(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids, bool skip_special_tokens) {
   TextStream stream(tokenizer, skip_special_tokens);
@@ -34,11 +34,11 @@ TEST_P(TokenizerFixture, GivesTheRecordedTokensAndTexts) {
     SCOPED_TRACE(item.at("text").dump());
     const auto text = item.at("text").get<std::string>();
     const Encoding plain = tokenizer.encode(text, false);
-    EXPECT_EQ(plain.ids, ids_of(item.at("ids")));
+    EXPECT_EQ(plain.ids, ids_in(item.at("ids")));
     EXPECT_EQ(plain.tokens, item.at("tokens").get<std::vector<std::string>>());
-    EXPECT_EQ(tokenizer.encode(text).ids, ids_of(item.at("ids_special")));
-    EXPECT_EQ(tokenizer.encode_ids(text, false), ids_of(item.at("ids")));
-    EXPECT_EQ(tokenizer.encode_ids(text), ids_of(item.at("ids_special")));
+    EXPECT_EQ(tokenizer.encode(text).ids, ids_in(item.at("ids_special")));
+    EXPECT_EQ(tokenizer.encode_ids(text, false), ids_in(item.at("ids")));
+    EXPECT_EQ(tokenizer.encode_ids(text), ids_in(item.at("ids_special")));
     EXPECT_EQ(tokenizer.decode(plain.ids, false), item.at("decoded").get<std::string>());
     EXPECT_EQ(tokenizer.decode(plain.ids, true), item.at("decoded_skip").get<std::string>());
     EXPECT_EQ(streamed(tokenizer, plain.ids, false), item.at("decoded").get<std::string>());
@@ -77,9 +77,9 @@ TEST(TokenizerComponents, GiveTheRecordedTokensAndTexts) {
       SCOPED_TRACE(variant.at("base").dump() + variant.at("changes").dump() + variant.at("model").dump() + "\n" + item.at("text").dump());
       const auto text = item.at("text").get<std::string>();
       const Encoding plain = tokenizer.encode(text, false);
-      EXPECT_EQ(plain.ids, ids_of(item.at("ids")));
+      EXPECT_EQ(plain.ids, ids_in(item.at("ids")));
       EXPECT_EQ(plain.tokens, item.at("tokens").get<std::vector<std::string>>());
-      EXPECT_EQ(tokenizer.encode_ids(text), ids_of(item.at("ids_special")));
+      EXPECT_EQ(tokenizer.encode_ids(text), ids_in(item.at("ids_special")));
       EXPECT_EQ(tokenizer.decode(plain.ids, false), item.at("decoded").get<std::string>());
       EXPECT_EQ(tokenizer.decode(plain.ids, true), item.at("decoded_skip").get<std::string>());
       ++compared;
@@ -117,7 +117,7 @@ TEST(TokenizerFixtures, SpecialTokensCutATextIntoTextsOfTheirOwn) {
   for (const Value& item : json::read_file(folder / "cases.json")) {
     const auto text = item.at("text").get<std::string>();
     cut += has_any(text, special);
-    EXPECT_EQ(ids_between(tokenizer, text, special), ids_of(item.at("ids"))) << text;
+    EXPECT_EQ(ids_between(tokenizer, text, special), ids_in(item.at("ids"))) << text;
   }
   EXPECT_EQ(cut, 2u);
 }
@@ -144,18 +144,18 @@ TEST_P(TokenizerModel, GivesTheRecordedIdsAndTexts) {
     const auto text = item.at("text").get<std::string>();
     if (has_any(text, GetParam().special)) {
       const auto expected = ids_between(tokenizer, text, GetParam().special);
-      EXPECT_NE(expected, ids_of(item.at("ids")));
+      EXPECT_NE(expected, ids_in(item.at("ids")));
       EXPECT_EQ(tokenizer.encode_ids(text, false), expected);
       EXPECT_EQ(tokenizer.encode(text, false).ids, expected);
       ++with_special;
       continue;
     }
-    EXPECT_EQ(tokenizer.encode_ids(text, false), ids_of(item.at("ids")));
-    EXPECT_EQ(tokenizer.encode(text, false).ids, ids_of(item.at("ids")));
-    EXPECT_EQ(tokenizer.encode_ids(text), ids_of(item.at("ids_special")));
+    EXPECT_EQ(tokenizer.encode_ids(text, false), ids_in(item.at("ids")));
+    EXPECT_EQ(tokenizer.encode(text, false).ids, ids_in(item.at("ids")));
+    EXPECT_EQ(tokenizer.encode_ids(text), ids_in(item.at("ids_special")));
     if (!item.at("decoded").is_null()) {
-      EXPECT_EQ(tokenizer.decode(ids_of(item.at("ids"))), item.at("decoded").get<std::string>());
-      EXPECT_EQ(streamed(tokenizer, ids_of(item.at("ids")), true), item.at("decoded").get<std::string>());
+      EXPECT_EQ(tokenizer.decode(ids_in(item.at("ids"))), item.at("decoded").get<std::string>());
+      EXPECT_EQ(streamed(tokenizer, ids_in(item.at("ids")), true), item.at("decoded").get<std::string>());
     }
   }
   EXPECT_EQ(with_special, GetParam().texts_with_special);

@@ -13,7 +13,7 @@
 #include "rlx/error.h"
 
 namespace rlx {
-namespace {
+namespace tokenizer_test {
 
 using json::Value;
 using test::error_of;
@@ -340,5 +340,5 @@ TEST(WordPieceTokenizer, AFileThatIsNoTokenizerIsNamed) {
   EXPECT_TRUE(broken.starts_with("broken.json: line 1, column ")) << broken;
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace rlx

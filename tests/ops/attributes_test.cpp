@@ -6,7 +6,7 @@
 #include "rlx/text.h"
 
 namespace rlx {
-namespace {
+namespace attributes_test {
 
 /// The error of a graph of one node over f32 inputs x, q [1,2,3,4], i [3] of i32 and m [5,5] of bool.
 std::string error_of(const std::string& node) {
@@ -56,5 +56,5 @@ TEST(Attributes, OthersAreCheckedInTheTextToo) {
       refused("resize(%x) {sizes=[7], mode=nearest_exact, align_corners=true}", "rlx.resize: align_corners with mode 'nearest_exact'"));
 }
 
-}  // namespace
+}  // namespace attributes_test
 }  // namespace rlx

@@ -8,7 +8,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace bits_test {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -131,5 +131,5 @@ TEST(Bits, Errors) {
             "rlx.reduce_precision: 0 exponent bits and 7 mantissa bits (allowed: at least 1 and 0)");
 }
 
-}  // namespace
+}  // namespace bits_test
 }  // namespace rlx::test

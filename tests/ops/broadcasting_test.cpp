@@ -7,10 +7,10 @@ namespace {
 using namespace test;
 
 TEST(Broadcasting, BroadcastToFollowsNumPy) {
-  const Array x = array(i32, {2, 1}, {1, 2});
-  EXPECT_EQ(run({x}, [](const Values& v) { return broadcast_to(v[0], {3, 2, 2}); }),
-            array(i32, {3, 2, 2}, {1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2}));
-  EXPECT_EQ(run({x}, [](const Values& v) { return broadcast_to(v[0], {2, 1}); }), x);
+  const Array x = array_of(i32, {2, 1}, {1, 2});
+  EXPECT_EQ(computed({x}, [](const Values& v) { return broadcast_to(v[0], {3, 2, 2}); }),
+            array_of(i32, {3, 2, 2}, {1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 2, 2}));
+  EXPECT_EQ(computed({x}, [](const Values& v) { return broadcast_to(v[0], {2, 1}); }), x);
   Graph graph("test");
   const Dim rows = Dim::symbol("B", 8);
   const Value row = graph.input("row", {3}, f32);
@@ -21,22 +21,22 @@ TEST(Broadcasting, BroadcastToFollowsNumPy) {
 }
 
 TEST(Broadcasting, FullTakesTheNumberAsTheTypeStoresIt) {
-  const Array near = array(f32, {1}, {7});
+  const Array near = array_of(f32, {1}, {7});
   const auto all = run_all({near}, [](const Values& v) {
     return Values{full(v[0], {2, 2}, 1.5), full(v[0], {3}, -1, u8), full(v[0], {}, NAN, i32), full(v[0], {0, 4}, 1)};
   });
-  EXPECT_EQ(all[0], array(f32, {2, 2}, {1.5, 1.5, 1.5, 1.5}));
-  EXPECT_EQ(all[1], array(u8, {3}, {0, 0, 0}));
-  EXPECT_EQ(all[2], array(i32, {}, {0}));
+  EXPECT_EQ(all[0], array_of(f32, {2, 2}, {1.5, 1.5, 1.5, 1.5}));
+  EXPECT_EQ(all[1], array_of(u8, {3}, {0, 0, 0}));
+  EXPECT_EQ(all[2], array_of(i32, {}, {0}));
   EXPECT_EQ(all[3], Array(f32, {0, 4}));
 }
 
 TEST(Broadcasting, LikeTakesShapeAndType) {
-  const Array x = array(i16, {2, 2}, {5, 6, 7, 8});
+  const Array x = array_of(i16, {2, 2}, {5, 6, 7, 8});
   const auto all = run_all({x}, [](const Values& v) { return Values{zeros_like(v[0]), ones_like(v[0]), full_like(v[0], -3)}; });
-  EXPECT_EQ(all[0], array(i16, {2, 2}, {0, 0, 0, 0}));
-  EXPECT_EQ(all[1], array(i16, {2, 2}, {1, 1, 1, 1}));
-  EXPECT_EQ(all[2], array(i16, {2, 2}, {-3, -3, -3, -3}));
+  EXPECT_EQ(all[0], array_of(i16, {2, 2}, {0, 0, 0, 0}));
+  EXPECT_EQ(all[1], array_of(i16, {2, 2}, {1, 1, 1, 1}));
+  EXPECT_EQ(all[2], array_of(i16, {2, 2}, {-3, -3, -3, -3}));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ using namespace test;
 
 TEST(Arrangement, RollMovesElementsRoundTheEnd) {
   const Array x = counting(i32, {2, 3});
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return roll(v[0], {1}, {1}); })), (Doubles{2, 0, 1, 5, 3, 4}));
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return roll(v[0], {-4, 3}, {1, 0}); })), (Doubles{4, 5, 3, 1, 2, 0}));
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return roll(v[0], {1}, {1}); })), (Doubles{2, 0, 1, 5, 3, 4}));
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return roll(v[0], {-4, 3}, {1, 0}); })), (Doubles{4, 5, 3, 1, 2, 0}));
 }
 
 TEST(Arrangement, RollWorksOnASymbolicAxis) {
@@ -21,8 +21,8 @@ TEST(Arrangement, RollWorksOnASymbolicAxis) {
   graph.output("back", roll(x, {1}, {0}));
   graph.output("forth", roll(x, {-1}, {0}));
   const auto results = evaluate(graph, {{"x", counting(i32, {4})}});
-  EXPECT_EQ(values(results[0]), (Doubles{3, 0, 1, 2}));
-  EXPECT_EQ(values(results[1]), (Doubles{1, 2, 3, 0}));
+  EXPECT_EQ(values_of(results[0]), (Doubles{3, 0, 1, 2}));
+  EXPECT_EQ(values_of(results[1]), (Doubles{1, 2, 3, 0}));
 }
 
 TEST(Arrangement, RollGoesRoundASymbolicAxisAsOftenAsItMust) {
@@ -34,30 +34,30 @@ TEST(Arrangement, RollGoesRoundASymbolicAxisAsOftenAsItMust) {
   graph.output("slope", grad(sum_all(roll(x, {7}, {0}) * weights), {x})[0]);
   const auto four = evaluate(graph, {{"x", counting(f64, {4, 2})}}), one = evaluate(graph, {{"x", counting(f64, {1, 2})}});
   const std::vector<Doubles> of_four{{2, 3, 4, 5, 6, 7, 0, 1}, {2, 3, 4, 5, 6, 7, 0, 1}, {3, 3, 0, 0, 1, 1, 2, 2}};
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(values(four[i]), of_four[i]) << i;
-  EXPECT_EQ(values(one[0]), (Doubles{0, 1}));
-  EXPECT_EQ(values(one[1]), (Doubles{0, 1}));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(values_of(four[i]), of_four[i]) << i;
+  EXPECT_EQ(values_of(one[0]), (Doubles{0, 1}));
+  EXPECT_EQ(values_of(one[1]), (Doubles{0, 1}));
 }
 
 TEST(Arrangement, RepeatAndTileAgreeWithNumpy) {
   const Array x = counting(i32, {2, 2});
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return repeat(v[0], 2, 1); })), (Doubles{0, 0, 1, 1, 2, 2, 3, 3}));
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return tile(v[0], {2}); })), (Doubles{0, 1, 0, 1, 2, 3, 2, 3}));
-  const Array three = run({x}, [](const Values& v) { return tile(v[0], {2, 1, 1}); });
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return repeat(v[0], 2, 1); })), (Doubles{0, 0, 1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return tile(v[0], {2}); })), (Doubles{0, 1, 0, 1, 2, 3, 2, 3}));
+  const Array three = computed({x}, [](const Values& v) { return tile(v[0], {2, 1, 1}); });
   EXPECT_EQ(three.shape(), (Shape{2, 2, 2}));
-  EXPECT_EQ(values(three), (Doubles{0, 1, 2, 3, 0, 1, 2, 3}));
+  EXPECT_EQ(values_of(three), (Doubles{0, 1, 2, 3, 0, 1, 2, 3}));
 }
 
 TEST(Arrangement, StackAndSplitUndoEachOther) {
   const Array x = counting(f32, {3, 4});
-  const Array y = run({x}, [](const Values& v) {
+  const Array y = computed({x}, [](const Values& v) {
     Values columns = split_evenly(v[0], 4, 1);
     for (Value& column : columns) column = squeeze(column, {1});
     return stack(columns, -1);
   });
   EXPECT_EQ(y, x);
   const auto parts = run_all({x}, [](const Values& v) { return split(v[0], {1, 2}, 0); });
-  EXPECT_EQ(values(parts[1]), (Doubles{4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(values_of(parts[1]), (Doubles{4, 5, 6, 7, 8, 9, 10, 11}));
 }
 
 TEST(Arrangement, ShapesFollowTheNamedAxes) {
@@ -74,7 +74,7 @@ TEST(Arrangement, ShapesFollowTheNamedAxes) {
 
 TEST(Arrangement, PadModesAgreeWithNumpy) {
   const Array x = counting(i32, {4});
-  auto padded = [&](PadMode mode) { return values(run({x}, [&](const Values& v) { return pad_mode(v[0], {2}, {3}, mode, 9); })); };
+  auto padded = [&](PadMode mode) { return values_of(computed({x}, [&](const Values& v) { return pad_mode(v[0], {2}, {3}, mode, 9); })); };
   EXPECT_EQ(padded(PadMode::constant), (Doubles{9, 9, 0, 1, 2, 3, 9, 9, 9}));
   EXPECT_EQ(padded(PadMode::reflect), (Doubles{2, 1, 0, 1, 2, 3, 2, 1, 0}));
   EXPECT_EQ(padded(PadMode::symmetric), (Doubles{1, 0, 0, 1, 2, 3, 3, 2, 1}));
@@ -85,8 +85,8 @@ TEST(Arrangement, PadModesAgreeWithNumpy) {
 TEST(Arrangement, NegativePaddingCropsInEveryMode) {
   const Array x = counting(i32, {5});
   for (PadMode mode : {PadMode::constant, PadMode::reflect, PadMode::symmetric, PadMode::edge, PadMode::wrap})
-    EXPECT_EQ(values(run({x}, [&](const Values& v) { return pad_mode(v[0], {-1}, {-2}, mode); })), (Doubles{1, 2}));
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return pad_mode(v[0], {-2}, {1}, PadMode::reflect); })), (Doubles{2, 3, 4, 3}));
+    EXPECT_EQ(values_of(computed({x}, [&](const Values& v) { return pad_mode(v[0], {-1}, {-2}, mode); })), (Doubles{1, 2}));
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return pad_mode(v[0], {-2}, {1}, PadMode::reflect); })), (Doubles{2, 3, 4, 3}));
   Graph graph("test");
   Value small = graph.input("x", {3}, f32);
   EXPECT_EQ(error_of([&] { pad_mode(small, {3}, {0}, PadMode::reflect); }),
@@ -94,21 +94,21 @@ TEST(Arrangement, NegativePaddingCropsInEveryMode) {
 }
 
 TEST(Arrangement, TrianglesKeepOneSideOfADiagonal) {
-  const Array x = array(f32, {2, 3}, {1, 2, 3, 4, 5, NAN});
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return tril(v[0]); })), (Doubles{1, 0, 0, 4, 5, 0}));
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return tril(v[0], -1); })), (Doubles{0, 0, 0, 4, 0, 0}));
-  const Doubles upper = values(run({x}, [](const Values& v) { return triu(v[0], 1); }));
+  const Array x = array_of(f32, {2, 3}, {1, 2, 3, 4, 5, NAN});
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return tril(v[0]); })), (Doubles{1, 0, 0, 4, 5, 0}));
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return tril(v[0], -1); })), (Doubles{0, 0, 0, 4, 0, 0}));
+  const Doubles upper = values_of(computed({x}, [](const Values& v) { return triu(v[0], 1); }));
   EXPECT_EQ(Doubles(upper.begin(), upper.end() - 1), (Doubles{0, 2, 3, 0, 0}));
   EXPECT_TRUE(std::isnan(upper.back()));
 }
 
 TEST(Arrangement, DiagonalAndDiagAreInverse) {
   const Array square = counting(f32, {3, 3}), batch = counting(f32, {2, 3, 2});
-  EXPECT_EQ(values(run({square}, [](const Values& v) { return diagonal(v[0]); })), (Doubles{0, 4, 8}));
-  EXPECT_EQ(values(run({batch}, [](const Values& v) { return diagonal(v[0], 2, 0); })), (Doubles{0, 7, 2, 9, 4, 11}));
-  EXPECT_EQ(values(run({counting(f32, {2, 2})}, [](const Values& v) { return diag(v[0]); })), (Doubles{0, 0, 0, 1, 2, 0, 0, 3}));
+  EXPECT_EQ(values_of(computed({square}, [](const Values& v) { return diagonal(v[0]); })), (Doubles{0, 4, 8}));
+  EXPECT_EQ(values_of(computed({batch}, [](const Values& v) { return diagonal(v[0], 2, 0); })), (Doubles{0, 7, 2, 9, 4, 11}));
+  EXPECT_EQ(values_of(computed({counting(f32, {2, 2})}, [](const Values& v) { return diag(v[0]); })), (Doubles{0, 0, 0, 1, 2, 0, 0, 3}));
   const Array row = counting(f32, {2, 5});
-  EXPECT_EQ(run({row}, [](const Values& v) { return diagonal(diag(v[0]), 1, 2); }), row);
+  EXPECT_EQ(computed({row}, [](const Values& v) { return diagonal(diag(v[0]), 1, 2); }), row);
 }
 
 TEST(Arrangement, DiagonalWorksOnSymbolicSizes) {
@@ -118,8 +118,8 @@ TEST(Arrangement, DiagonalWorksOnSymbolicSizes) {
   graph.output("d", diagonal(x));
   graph.output("m", diag(diagonal(x)));
   const auto results = evaluate(graph, {{"x", counting(i32, {3, 3})}});
-  EXPECT_EQ(values(results[0]), (Doubles{0, 4, 8}));
-  EXPECT_EQ(values(results[1]), (Doubles{0, 0, 0, 0, 4, 0, 0, 0, 8}));
+  EXPECT_EQ(values_of(results[0]), (Doubles{0, 4, 8}));
+  EXPECT_EQ(values_of(results[1]), (Doubles{0, 0, 0, 0, 4, 0, 0, 0, 8}));
 }
 
 // `einsum`
@@ -135,12 +135,12 @@ TEST(Einsum, ContractsLikeNestedLoops) {
         wanted.push_back(total);
       }
   // 1e-14: four products of numbers below 1 in f64.
-  expect_near(run({a, b}, [](const Values& v) { return einsum("ijk,kic->cij", {v[0], v[1]}); }), wanted, 1e-14);
+  expect_near(computed({a, b}, [](const Values& v) { return einsum("ijk,kic->cij", {v[0], v[1]}); }), wanted, 1e-14);
 }
 
 TEST(Einsum, DiagonalsTracesAndSumsOfOneOperand) {
   const Array x = counting(f32, {3, 3});
-  auto one = [&](std::string_view equation) { return values(run({x}, [&](const Values& v) { return einsum(equation, {v[0]}); })); };
+  auto one = [&](std::string_view equation) { return values_of(computed({x}, [&](const Values& v) { return einsum(equation, {v[0]}); })); };
   EXPECT_EQ(one("ii->i"), (Doubles{0, 4, 8}));
   EXPECT_EQ(one("ii"), (Doubles{12}));
   EXPECT_EQ(one("ij->j"), (Doubles{9, 12, 15}));
@@ -150,11 +150,11 @@ TEST(Einsum, DiagonalsTracesAndSumsOfOneOperand) {
 
 TEST(Einsum, EllipsisBroadcastsFromTheRight) {
   const Array a = uniform(f64, {2, 1, 3, 4}, -1, 1, 3), b = uniform(f64, {5, 4, 2}, -1, 1, 4);
-  const Array y = run({a, b}, [](const Values& v) { return einsum("...ij,...jk->...ik", {v[0], v[1]}); });
+  const Array y = computed({a, b}, [](const Values& v) { return einsum("...ij,...jk->...ik", {v[0], v[1]}); });
   EXPECT_EQ(y.shape(), (Shape{2, 5, 3, 2}));
-  const Array same = run({a, b}, [](const Values& v) { return matmul(v[0], v[1]); });
-  expect_near(y, values(same), 1e-14);  // the same four products
-  EXPECT_EQ(run({a}, [](const Values& v) { return einsum("...ab->...ba", {v[0]}); }).shape(), (Shape{2, 1, 4, 3}));
+  const Array same = computed({a, b}, [](const Values& v) { return matmul(v[0], v[1]); });
+  expect_near(y, values_of(same), 1e-14);  // the same four products
+  EXPECT_EQ(computed({a}, [](const Values& v) { return einsum("...ab->...ba", {v[0]}); }).shape(), (Shape{2, 1, 4, 3}));
 }
 
 TEST(Einsum, ThreeOperandsAndLonelyLabels) {
@@ -165,7 +165,7 @@ TEST(Einsum, ThreeOperandsAndLonelyLabels) {
       for (int k = 0; k < 4; ++k)
         for (int z = 0; z < 7; ++z)
           wanted[static_cast<std::size_t>(i)] += a.get_double(i * 3 + j) * b.get_double(j * 4 + k) * c.get_double((k * 2 + i) * 7 + z);
-  expect_near(run({a, b, c}, [](const Values& v) { return einsum("ij, jk, kiz -> i", {v[0], v[1], v[2]}); }), wanted,
+  expect_near(computed({a, b, c}, [](const Values& v) { return einsum("ij, jk, kiz -> i", {v[0], v[1], v[2]}); }), wanted,
               1e-13);  // 84 products
 }
 
@@ -185,22 +185,22 @@ TEST(Einsum, ErrorsNameTheLabel) {
 // Selection.
 
 TEST(Selection, ClampLimitsAndPassesTheDerivativeAtTheEnds) {
-  const Array x = array(f32, {5}, {-3, -1, 0.5, 2, 7}), ones = array(f32, {5}, {1, 1, 1, 1, 1});
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return clamp(v[0], -1, 2); })), (Doubles{-1, -1, 0.5, 2, 2}));
-  const Array low = array(f32, {5}, Doubles(5, -1)), high = array(f32, {5}, Doubles(5, 2));
-  EXPECT_EQ(values(tangent(find_op("clamp"), {}, {x, low, high}, {ones, Array(), Array()})), (Doubles{0, 1, 1, 1, 0}));
-  EXPECT_EQ(values(tangent(find_op("clamp"), {}, {x, low, high}, {Array(), ones, Array()})), (Doubles{1, 0, 0, 0, 0}));
+  const Array x = array_of(f32, {5}, {-3, -1, 0.5, 2, 7}), ones = array_of(f32, {5}, {1, 1, 1, 1, 1});
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return clamp(v[0], -1, 2); })), (Doubles{-1, -1, 0.5, 2, 2}));
+  const Array low = array_of(f32, {5}, Doubles(5, -1)), high = array_of(f32, {5}, Doubles(5, 2));
+  EXPECT_EQ(values_of(tangent(find_op("clamp"), {}, {x, low, high}, {ones, Array(), Array()})), (Doubles{0, 1, 1, 1, 0}));
+  EXPECT_EQ(values_of(tangent(find_op("clamp"), {}, {x, low, high}, {Array(), ones, Array()})), (Doubles{1, 0, 0, 0, 0}));
 }
 
 TEST(Selection, NanToNumReplacesWhatIsNotFinite) {
-  const Array x = array(f16, {4}, {NAN, INFINITY, -INFINITY, 1.5});
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return nan_to_num(v[0]); })), (Doubles{0, 65504, -65504, 1.5}));
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return nan_to_num(v[0], 7, 8, 9); })), (Doubles{7, 8, 9, 1.5}));
+  const Array x = array_of(f16, {4}, {NAN, INFINITY, -INFINITY, 1.5});
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return nan_to_num(v[0]); })), (Doubles{0, 65504, -65504, 1.5}));
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return nan_to_num(v[0], 7, 8, 9); })), (Doubles{7, 8, 9, 1.5}));
 }
 
 TEST(Selection, MaskedFillWritesWhereTheMaskHolds) {
-  const Array x = counting(f32, {2, 2}), mask = array(boolean, {2}, {0, 1});
-  EXPECT_EQ(values(run({x, mask}, [](const Values& v) { return masked_fill(v[0], v[1], -5); })), (Doubles{0, -5, 2, -5}));
+  const Array x = counting(f32, {2, 2}), mask = array_of(boolean, {2}, {0, 1});
+  EXPECT_EQ(values_of(computed({x, mask}, [](const Values& v) { return masked_fill(v[0], v[1], -5); })), (Doubles{0, -5, 2, -5}));
 }
 
 // Resize.
@@ -214,15 +214,16 @@ TEST(Resize, NearestTakesTheFlooredElement) {
     }
     const Array x = counting(u8, {1, 1, in});
     const Dims size{out};
-    EXPECT_EQ(values(run({x}, [&](const Values& v) { return resize(v[0], size, ResizeMode::nearest); })), floored) << in << " to " << out;
-    EXPECT_EQ(values(run({x}, [&](const Values& v) { return resize(v[0], size, ResizeMode::nearest_exact); })), exact)
+    EXPECT_EQ(values_of(computed({x}, [&](const Values& v) { return resize(v[0], size, ResizeMode::nearest); })), floored)
+        << in << " to " << out;
+    EXPECT_EQ(values_of(computed({x}, [&](const Values& v) { return resize(v[0], size, ResizeMode::nearest_exact); })), exact)
         << in << " to " << out;
   }
 }
 
 TEST(Resize, NearestKeepsNonFiniteElementsWhereTheyAre) {
-  const Array x = array(f32, {1, 1, 1, 2}, {INFINITY, 1});
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return resize_nearest_2x(v[0]); })),
+  const Array x = array_of(f32, {1, 1, 1, 2}, {INFINITY, 1});
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return resize_nearest_2x(v[0]); })),
             (Doubles{INFINITY, INFINITY, 1, 1, INFINITY, INFINITY, 1, 1}));
 }
 
@@ -243,7 +244,7 @@ TEST(Resize, NearestWithAlignedCornersIsThatOfOnnx) {
                                 {4, 4, {0, 1, 2, 3}}};
   for (const Case& c : cases) {
     const Array x = counting(u8, {1, 1, c.in});
-    EXPECT_EQ(values(run({x}, [&](const Values& v) { return resize(v[0], {c.out}, ResizeMode::nearest, true); })), c.elements)
+    EXPECT_EQ(values_of(computed({x}, [&](const Values& v) { return resize(v[0], {c.out}, ResizeMode::nearest, true); })), c.elements)
         << c.in << " to " << c.out;
   }
   Graph graph("test");
@@ -277,7 +278,7 @@ TEST(Resize, LinearAndCubicAgreeWithTheKernelDefinition) {
   for (ResizeMode mode : {ResizeMode::linear, ResizeMode::cubic})
     for (bool align : {false, true})
       for (int out : {1, 3, 8, 10}) {
-        const Array y = run({x}, [&](const Values& v) { return resize(v[0], {out}, mode, align); });
+        const Array y = computed({x}, [&](const Values& v) { return resize(v[0], {out}, mode, align); });
         Doubles wanted;
         for (int r = 0; r < 2; ++r) {
           Doubles line;
@@ -290,11 +291,11 @@ TEST(Resize, LinearAndCubicAgreeWithTheKernelDefinition) {
 }
 
 TEST(Resize, BilinearCornersOfATwoByTwoImage) {
-  const Array x = array(f32, {1, 1, 2, 2}, {1, 2, 3, 4});
-  const Array aligned = run({x}, [](const Values& v) { return resize(v[0], {3, 3}, ResizeMode::linear, true); });
+  const Array x = array_of(f32, {1, 1, 2, 2}, {1, 2, 3, 4});
+  const Array aligned = computed({x}, [](const Values& v) { return resize(v[0], {3, 3}, ResizeMode::linear, true); });
   expect_near(aligned, {1, 1.5, 2, 2, 2.5, 3, 3, 3.5, 4}, 1e-6);
   // PyTorch: interpolate(x, scale_factor=2, mode='bilinear', align_corners=False), first row.
-  const Doubles half = values(run({x}, [](const Values& v) { return resize(v[0], {4, 4}, ResizeMode::linear); }));
+  const Doubles half = values_of(computed({x}, [](const Values& v) { return resize(v[0], {4, 4}, ResizeMode::linear); }));
   EXPECT_EQ(Doubles(half.begin(), half.begin() + 4), (Doubles{1, 1.25, 1.75, 2}));
 }
 

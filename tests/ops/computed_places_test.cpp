@@ -6,13 +6,13 @@
 #include "rlx/transform.h"
 
 namespace rlx {
-namespace {
+namespace computed_places_test {
 
 using namespace test;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Array integers(Shape shape, const Doubles& values) { return array(i32, std::move(shape), values); }
+Array integers(Shape shape, const Doubles& values) { return array_of(i32, std::move(shape), values); }
 
 // `ctc_loss`
 
@@ -52,7 +52,7 @@ TEST(CtcLoss, SumsOverEveryAlignment) {
   const Array x = uniform(f64, {5, 4, 3}, -3, 0, 1), targets = integers({4, 3}, {1, 1, 2, 2, 1, 0, 1, 7, -1, 2, 2, 2});
   const Array frames = integers({4}, {5, 4, 3, 0}), lengths = integers({4}, {3, 2, 1, 0});
   const Array loss =
-      run({x, targets, frames, lengths}, [](const Values& v) { return ctc_loss(v[0], v[1], v[2], v[3], 0, Reduction::none); });
+      computed({x, targets, frames, lengths}, [](const Values& v) { return ctc_loss(v[0], v[1], v[2], v[3], 0, Reduction::none); });
   const std::vector<std::vector<int>> wanted{{1, 1, 2}, {2, 1}, {1}, {}};
   for (std::int64_t n = 0; n < 4; ++n)  // some hundred f64 terms
     EXPECT_NEAR(loss.get_double(n), by_enumeration(x, n, frames.get_int(n), wanted[static_cast<std::size_t>(n)], 0), 1e-12) << n;
@@ -60,8 +60,8 @@ TEST(CtcLoss, SumsOverEveryAlignment) {
 
 TEST(CtcLoss, ABlankThatIsNotTheFirstClass) {
   const Array x = uniform(f64, {4, 1, 3}, -3, 0, 2);
-  const Array loss = run({x, integers({1, 2}, {0, 0}), integers({1}, {4}), integers({1}, {2})},
-                         [](const Values& v) { return ctc_loss(v[0], v[1], v[2], v[3], 2, Reduction::sum); });
+  const Array loss = computed({x, integers({1, 2}, {0, 0}), integers({1}, {4}), integers({1}, {2})},
+                              [](const Values& v) { return ctc_loss(v[0], v[1], v[2], v[3], 2, Reduction::sum); });
   EXPECT_NEAR(loss.get_double(0), by_enumeration(x, 0, 4, {0, 0}, 2), 1e-12);
 }
 
@@ -72,8 +72,8 @@ TEST(CtcLoss, WhatCannotBeAlignedCostsInfinityWithoutAGradient) {
       const Value loss = ctc_loss(v[0], v[1], v[2], v[3], 0, Reduction::sum, zero_infinity);
       return Values{loss, grad(loss, {v[0]})[0]};
     });
-    EXPECT_EQ(values(results[0]), Doubles{zero_infinity ? 0 : infinity});
-    EXPECT_EQ(values(results[1]), Doubles(6, 0));
+    EXPECT_EQ(values_of(results[0]), Doubles{zero_infinity ? 0 : infinity});
+    EXPECT_EQ(values_of(results[1]), Doubles(6, 0));
   }
 }
 
@@ -100,19 +100,19 @@ TEST(GridSample, TheIdentityGridGivesTheTensorBack) {
     const Array x = uniform(f64, shape, -1, 1, 4);
     for (bool align_corners : {false, true})
       for (GridMode mode : {GridMode::nearest, GridMode::linear, GridMode::cubic}) {
-        const Array y = run({x, theta}, [&](const Values& v) {
+        const Array y = computed({x, theta}, [&](const Values& v) {
           return grid_sample(v[0], affine_grid(v[1], Dims(spatial.begin(), spatial.end()), align_corners), mode, GridPadding::border,
                              align_corners);
         });
-        expect_near(y, values(x), 1e-14);  // positions are off by a few roundings
+        expect_near(y, values_of(x), 1e-14);  // positions are off by a few roundings
       }
   }
 }
 
 TEST(GridSample, ReadsWhatThePaddingPutsOutside) {
-  const Array x = array(f64, {1, 1, 3}, {1, 2, 4}), grid = array(f64, {1, 4, 1}, {-2, -1, 1, 2});
+  const Array x = array_of(f64, {1, 1, 3}, {1, 2, 4}), grid = array_of(f64, {1, 4, 1}, {-2, -1, 1, 2});
   auto read = [&](GridPadding padding, bool align) {
-    return values(run({x, grid}, [&](const Values& v) { return grid_sample(v[0], v[1], GridMode::linear, padding, align); }));
+    return values_of(computed({x, grid}, [&](const Values& v) { return grid_sample(v[0], v[1], GridMode::linear, padding, align); }));
   };
   EXPECT_EQ(read(GridPadding::zeros, false), (Doubles{0, 0.5, 2, 0}));
   EXPECT_EQ(read(GridPadding::border, false), (Doubles{1, 1, 4, 4}));
@@ -151,14 +151,14 @@ TEST(AdaptivePool, EveryBinAgreesWithALoop) {
           largest.push_back(greatest);
         }
       expect_near(seen[0], means, 1e-15);
-      EXPECT_EQ(values(seen[1]), largest) << in << " to " << out;
+      EXPECT_EQ(values_of(seen[1]), largest) << in << " to " << out;
     }
 }
 
 TEST(AdaptivePool, TheFirstOfTiesTakesTheGradient) {
-  const Array x = array(f32, {3, 4}, {0, 0, 5, 5, 0, 5, 5, 0, 5, 5, 0, 0});
-  const Array slope = run({x}, [](const Values& v) { return grad(sum_all(adaptive_max_pool(v[0], {1, 3})), {v[0]})[0]; });
-  EXPECT_EQ(values(slope), (Doubles{0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 0, 0}));  // columns 0-1, 1-2, 2-3; row-major order in each
+  const Array x = array_of(f32, {3, 4}, {0, 0, 5, 5, 0, 5, 5, 0, 5, 5, 0, 0});
+  const Array slope = computed({x}, [](const Values& v) { return grad(sum_all(adaptive_max_pool(v[0], {1, 3})), {v[0]})[0]; });
+  EXPECT_EQ(values_of(slope), (Doubles{0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 0, 0}));  // columns 0-1, 1-2, 2-3; row-major order in each
 }
 
 TEST(AdaptivePool, OneBinNeedsNoStaticSize) {
@@ -167,17 +167,17 @@ TEST(AdaptivePool, OneBinNeedsNoStaticSize) {
   graph.output("mean", adaptive_avg_pool(x, {1}));
   graph.output("max", adaptive_max_pool(x, {1}));
   const auto results = evaluate(graph, {{"x", counting(f32, {2, 3})}});
-  EXPECT_EQ(values(results[0]), (Doubles{1, 4}));
-  EXPECT_EQ(values(results[1]), (Doubles{2, 5}));
+  EXPECT_EQ(values_of(results[0]), (Doubles{1, 4}));
+  EXPECT_EQ(values_of(results[1]), (Doubles{2, 5}));
   EXPECT_EQ(error_of([&] { adaptive_avg_pool(x, {2}); }),
             "rlx.adaptive_avg_pool: size N of f32[2,N] (allowed: static sizes up to 1073741824, or a whole divisor of the axis)");
   EXPECT_EQ(error_of([&] { adaptive_max_pool(x, {0}); }), "rlx.adaptive_max_pool: f32[2,N] to [0] (allowed: sizes >= 1)");
 }
 
 TEST(LpPool, TakesTheNormOfEachWindow) {
-  const Array x = array(f64, {5}, {3, -4, 0, 0, 2});
+  const Array x = array_of(f64, {5}, {3, -4, 0, 0, 2});
   const auto pooled = [&](double p, bool ceil_mode) {
-    return values(run({x}, [&](const Values& v) { return lp_pool(v[0], p, {2}, {}, ceil_mode); }));
+    return values_of(computed({x}, [&](const Values& v) { return lp_pool(v[0], p, {2}, {}, ceil_mode); }));
   };
   EXPECT_EQ(pooled(2, false), (Doubles{5, 0}));
   EXPECT_EQ(pooled(1, true), (Doubles{7, 0, 2}));
@@ -189,7 +189,8 @@ TEST(LpPool, TakesTheNormOfEachWindow) {
 TEST(ScatterReduce, IntegersWithAndWithoutTheOldElement) {
   const Array x = integers({4}, {10, 20, 30, 40}), places = integers({5}, {1, 1, 3, -1, 4}), updates = integers({5}, {-2, 5, 50, 7, 7});
   const auto reduced = [&](ScatterReduceKind kind, bool include_self) {
-    return values(run({x, places, updates}, [&](const Values& v) { return scatter_reduce(v[0], v[1], v[2], 0, kind, include_self); }));
+    return values_of(
+        computed({x, places, updates}, [&](const Values& v) { return scatter_reduce(v[0], v[1], v[2], 0, kind, include_self); }));
   };
   EXPECT_EQ(reduced(ScatterReduceKind::sum, true), (Doubles{10, 23, 30, 90}));
   EXPECT_EQ(reduced(ScatterReduceKind::sum, false), (Doubles{10, 3, 30, 50}));
@@ -200,16 +201,16 @@ TEST(ScatterReduce, IntegersWithAndWithoutTheOldElement) {
 }
 
 TEST(ScatterReduce, ProductsOfZerosHaveDerivatives) {
-  const Array x = array(f64, {2}, {3, 0}), updates = array(f64, {4}, {0, 5, 0, 7}), places = integers({4}, {0, 0, 1, 1});
+  const Array x = array_of(f64, {2}, {3, 0}), updates = array_of(f64, {4}, {0, 5, 0, 7}), places = integers({4}, {0, 0, 1, 1});
   const auto slopes = run_all({x, places, updates}, [](const Values& v) {
     return grad(sum_all(scatter_reduce(v[0], v[1], v[2], 0, ScatterReduceKind::prod)), {v[0], v[2]});
   });
-  EXPECT_EQ(values(slopes[0]), (Doubles{0, 0}));
-  EXPECT_EQ(values(slopes[1]), (Doubles{15, 0, 0, 0}));
+  EXPECT_EQ(values_of(slopes[0]), (Doubles{0, 0}));
+  EXPECT_EQ(values_of(slopes[1]), (Doubles{15, 0, 0, 0}));
 }
 
 TEST(ScatterReduce, TiesShareTheGradient) {
-  const Array x = array(f64, {1}, {4}), updates = array(f64, {3}, {4, 1, 4}), places = integers({3}, {0, 0, 0});
+  const Array x = array_of(f64, {1}, {4}), updates = array_of(f64, {3}, {4, 1, 4}), places = integers({3}, {0, 0, 0});
   const auto slopes = run_all({x, places, updates}, [](const Values& v) {
     return grad(sum_all(scatter_reduce(v[0], v[1], v[2], 0, ScatterReduceKind::max)), {v[0], v[2]});
   });
@@ -218,15 +219,15 @@ TEST(ScatterReduce, TiesShareTheGradient) {
 }
 
 TEST(Embedding, BagsTakeWeightsAndMayBeEmpty) {
-  const Array table = array(f32, {3, 2}, {1, 2, 3, 4, 5, 6}), ids = integers({4}, {0, 2, 1, 1}), offsets = integers({3}, {0, 2, 2});
-  const Array weights = array(f32, {4}, {10, 1, 2, 0.5});
+  const Array table = array_of(f32, {3, 2}, {1, 2, 3, 4, 5, 6}), ids = integers({4}, {0, 2, 1, 1}), offsets = integers({3}, {0, 2, 2});
+  const Array weights = array_of(f32, {4}, {10, 1, 2, 0.5});
   const auto bags = run_all({table, ids, offsets, weights}, [](const Values& v) {
     return Values{embedding_bag(v[0], v[1], v[2], BagMode::sum, v[3]), embedding_bag(v[0], v[1], v[2]),
                   embedding_bag(v[0], v[1], v[2], BagMode::max)};
   });
-  EXPECT_EQ(values(bags[0]), (Doubles{15, 26, 0, 0, 7.5, 10}));
-  EXPECT_EQ(values(bags[1]), (Doubles{3, 4, 0, 0, 3, 4}));
-  EXPECT_EQ(values(bags[2]), (Doubles{5, 6, 0, 0, 3, 4}));
+  EXPECT_EQ(values_of(bags[0]), (Doubles{15, 26, 0, 0, 7.5, 10}));
+  EXPECT_EQ(values_of(bags[1]), (Doubles{3, 4, 0, 0, 3, 4}));
+  EXPECT_EQ(values_of(bags[2]), (Doubles{5, 6, 0, 0, 3, 4}));
 }
 
 TEST(Embedding, SaysWhatItDoesNotTake) {
@@ -240,7 +241,7 @@ TEST(Embedding, SaysWhatItDoesNotTake) {
 // Losses.
 
 TEST(LikelihoodLoss, AgreesWithTheDensities) {
-  const Array x = array(f64, {2}, {0.5, 2}), target = array(f64, {2}, {1, 3}), variance = array(f64, {2}, {2, 0.5});
+  const Array x = array_of(f64, {2}, {0.5, 2}), target = array_of(f64, {2}, {1, 3}), variance = array_of(f64, {2}, {2, 0.5});
   const auto losses = run_all({x, target, variance}, [](const Values& v) {
     return Values{gaussian_nll(v[0], v[1], v[2], true, 1e-6, Reduction::none), poisson_nll(v[0], v[1], false, true, 0, Reduction::none)};
   });
@@ -251,7 +252,7 @@ TEST(LikelihoodLoss, AgreesWithTheDensities) {
 }
 
 TEST(TripletMargin, SwapCountsTheNearerDistance) {
-  const Array anchor = array(f64, {1, 2}, {0, 0}), positive = array(f64, {1, 2}, {3, 4}), negative = array(f64, {1, 2}, {3, 5});
+  const Array anchor = array_of(f64, {1, 2}, {0, 0}), positive = array_of(f64, {1, 2}, {3, 4}), negative = array_of(f64, {1, 2}, {3, 5});
   const auto losses = run_all({anchor, positive, negative}, [](const Values& v) {
     return Values{triplet_margin(v[0], v[1], v[2], 1, 2, 0), triplet_margin(v[0], v[1], v[2], 1, 2, 0, true)};
   });
@@ -259,5 +260,5 @@ TEST(TripletMargin, SwapCountsTheNearerDistance) {
   EXPECT_NEAR(losses[1].get_double(0), 5, 1e-15);  // negative is 1 away from positive
 }
 
-}  // namespace
+}  // namespace computed_places_test
 }  // namespace rlx

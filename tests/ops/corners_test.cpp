@@ -5,7 +5,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace corners_test {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
@@ -385,5 +385,5 @@ TEST(Conv, HasGradientsForEachOfABatchOfUnknownSize) {
   }
 }
 
-}  // namespace
+}  // namespace corners_test
 }  // namespace rlx::test

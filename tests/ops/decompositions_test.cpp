@@ -11,7 +11,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace decompositions_test {
 
 constexpr DType types[] = {f32, f64, c64, c128};
 double rounding_of(DType type) { return type == f32 || type == c64 ? 0x1p-24 : 0x1p-53; }
@@ -145,5 +145,5 @@ TEST(Decompositions, RefuseOtherShapes) {
   EXPECT_THROW(pinv(x[3]), Error);
 }
 
-}  // namespace
+}  // namespace decompositions_test
 }  // namespace rlx::test

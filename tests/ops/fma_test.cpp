@@ -5,7 +5,7 @@
 #include "rlx/session.h"
 
 namespace rlx {
-namespace {
+namespace fma_test {
 
 using namespace test;
 
@@ -14,9 +14,9 @@ std::vector<Doubles> both(DType t, const Doubles& x, const Doubles& y, const Dou
   const auto n = static_cast<std::int64_t>(x.size());
   Graph graph("fma");
   graph.output("y", fma(graph.input("x", {n}, t), graph.input("y", {n}, t), graph.input("z", {n}, t)));
-  const Array a = array(t, {n}, x), b = array(t, {n}, y), c = array(t, {n}, z);
+  const Array a = array_of(t, {n}, x), b = array_of(t, {n}, y), c = array_of(t, {n}, z);
   const Array compiled = Session().compile(graph).run({{"x", a}, {"y", b}, {"z", c}}).at("y");
-  return {values(evaluate(graph, {{"x", a}, {"y", b}, {"z", c}})[0]), values(compiled)};
+  return {values_of(evaluate(graph, {{"x", a}, {"y", b}, {"z", c}})[0]), values_of(compiled)};
 }
 
 struct Case {
@@ -90,14 +90,14 @@ TEST(Fma, NarrowTypesAgreeWithExactIntegers) {
 }
 
 TEST(Fma, OperandsArePromotedAndBroadcast) {
-  const Array x = array(bf16, {2, 1}, {1, 2}), y = array(f32, {3}, {1, 2, 3}), z = array(f32, {}, {10});
-  const Array seen = run({x, y, z}, [](const Values& v) { return fma(v[0], v[1], v[2]); });
-  EXPECT_EQ(seen, array(f32, {2, 3}, {11, 12, 13, 12, 14, 16}));
-  EXPECT_EQ(run({z, y, x}, [](const Values& v) { return fma(v[0], v[1], v[2]); }), array(f32, {2, 3}, {11, 21, 31, 12, 22, 32}));
+  const Array x = array_of(bf16, {2, 1}, {1, 2}), y = array_of(f32, {3}, {1, 2, 3}), z = array_of(f32, {}, {10});
+  const Array seen = computed({x, y, z}, [](const Values& v) { return fma(v[0], v[1], v[2]); });
+  EXPECT_EQ(seen, array_of(f32, {2, 3}, {11, 12, 13, 12, 14, 16}));
+  EXPECT_EQ(computed({z, y, x}, [](const Values& v) { return fma(v[0], v[1], v[2]); }), array_of(f32, {2, 3}, {11, 21, 31, 12, 22, 32}));
   Graph graph("test");
   const Value i = graph.input("i", {2}, i32);
   EXPECT_EQ(error_of([&] { fma(i, i, i); }), "rlx.fma: i32 is not allowed (allowed: f64, f32, f16, bf16)");
 }
 
-}  // namespace
+}  // namespace fma_test
 }  // namespace rlx

@@ -3,7 +3,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace function_ranges_test {
 
 TEST(FunctionRanges, OfF32) { expect_whole_range<float, double>(2); }
 TEST(FunctionRanges, OfF64) { expect_whole_range<double, long double>(1); }
@@ -19,7 +19,7 @@ TEST(FunctionRanges, OfTailsAndRoots) {
 }
 
 std::vector<double> at(DType t, const std::vector<double>& x, const std::function<Value(Value)>& build) {
-  return values(run({array(t, {static_cast<std::int64_t>(x.size())}, x)}, [&](const Values& v) { return build(v[0]); }));
+  return values_of(computed({array_of(t, {static_cast<std::int64_t>(x.size())}, x)}, [&](const Values& v) { return build(v[0]); }));
 }
 constexpr double infinity = std::numeric_limits<double>::infinity(), not_a_number = std::numeric_limits<double>::quiet_NaN();
 
@@ -45,7 +45,7 @@ TEST(FunctionEdges, RootsOfDenormalNumbersAreNumbers) {
 TEST(FunctionEdges, HypotOfInfinityIsInfiniteBesideNaN) {
   const std::vector<double> x{infinity, -infinity, not_a_number, not_a_number, 3, 0}, z{not_a_number, not_a_number, infinity, 1, -4, -0.0};
   for (const DType t : {f32, f64}) {
-    const auto y = values(run({array(t, {6}, x), array(t, {6}, z)}, [](const Values& v) { return hypot(v[0], v[1]); }));
+    const auto y = values_of(computed({array_of(t, {6}, x), array_of(t, {6}, z)}, [](const Values& v) { return hypot(v[0], v[1]); }));
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(y[i], infinity);
     EXPECT_TRUE(std::isnan(y[3]));
     EXPECT_EQ(y[4], 5);
@@ -71,7 +71,7 @@ TEST(FunctionEdges, SincOfWholeNumbersIsZero) {
 
 TEST(FunctionEdges, HardswishIsFiniteForFiniteNumbers) {
   for (const auto& [t, largest] : {std::pair{f32, 3e38}, std::pair{f64, 1e308}, std::pair{bf16, 3e38}, std::pair{f16, 65504.0}}) {
-    const Array given = array(t, {4}, {largest, -largest, 3, -3});
+    const Array given = array_of(t, {4}, {largest, -largest, 3, -3});
     const double rounded = given.get_double(0);
     EXPECT_EQ(at(t, {largest, -largest, 3, -3}, [](Value x) { return hardswish(x); }), (std::vector<double>{rounded, 0, 3, 0}));
     EXPECT_EQ(at(t, {largest, -largest, infinity, -infinity, 3, -3}, [](Value x) { return grad(sum(hardswish(x), {0}), {x})[0]; }),
@@ -85,8 +85,8 @@ TEST(FunctionEdges, DerivativesOfHypotAndAtan2HoldOverTheWholeRange) {
     const double far = t == f32 ? 1e30 : 1e250;
     const std::vector<double> x{3 * far, 3 / far, infinity, 1, infinity, 0, 2, 0}, y{4 * far, 4 / far, 1, -infinity, infinity, 0, 0, 5};
     const auto slopes = [&](Value (*function)(Operand, Operand), std::size_t by) {
-      return values(
-          run({array(t, {8}, x), array(t, {8}, y)}, [&](const Values& v) { return grad(sum(function(v[0], v[1]), {0}), {v[by]})[0]; }));
+      return values_of(computed({array_of(t, {8}, x), array_of(t, {8}, y)},
+                                [&](const Values& v) { return grad(sum(function(v[0], v[1]), {0}), {v[by]})[0]; }));
     };
     const std::vector<double> along_x{0.6, 0.6, 1, 0, std::sqrt(0.5), 0, 1, 0}, along_y{0.8, 0.8, 0, -1, std::sqrt(0.5), 0, 0, 1};
     const auto by_x = slopes(hypot, 0), by_y = slopes(hypot, 1), angle_by_first = slopes(atan2, 0);
@@ -115,5 +115,5 @@ TEST(FunctionEdges, DerivativesFarOutAreFinite) {
     }
 }
 
-}  // namespace
+}  // namespace function_ranges_test
 }  // namespace rlx::test

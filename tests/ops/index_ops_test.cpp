@@ -5,7 +5,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace index_ops_test {
 
 const double nan = std::nan("");
 const Array matrix = floats({3, 2}, {1, 2, 3, 4, 5, 6});
@@ -135,5 +135,5 @@ TEST(ArgExtreme, TakesTheFirstOfTiesAndNaN) {
   EXPECT_EQ(run({floats({2}, {-INFINITY, -INFINITY})}, [](const Values& v) { return argmax(v[0], 0, true); }), (Doubles{0}));
 }
 
-}  // namespace
+}  // namespace index_ops_test
 }  // namespace rlx::test

@@ -5,7 +5,7 @@
 #include "rlx/ops.h"
 
 namespace rlx::test {
-namespace {
+namespace library_ops_test {
 
 /// Values of order 1 after a few dozen f32 roundings.
 constexpr double few_roundings = 1e-5;
@@ -110,5 +110,5 @@ TEST(TriangularSolve, ReadsOneTriangle) {
   EXPECT_EQ(solved(false, false, true), (Doubles{-1098, 11}));
 }
 
-}  // namespace
+}  // namespace library_ops_test
 }  // namespace rlx::test

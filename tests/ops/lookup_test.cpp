@@ -4,7 +4,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace lookup_test {
 
 TEST(Lookup, SearchSortedCountsFromTheLeftOrTheRight) {
   const Array table = floats({4}, {1, 2, 2, 5}), x = floats({2, 3}, {0, 1, 2, 3, 9, nan});
@@ -121,5 +121,5 @@ TEST(PadMode, LinearRampReachesItsEndValue) {
   EXPECT_EQ(error_of([&] { pad_mode(n, {1}, {0}, PadMode::linear_ramp); }), "rlx.pad_mode: linear_ramp of i32[1] (allowed: floats)");
 }
 
-}  // namespace
+}  // namespace lookup_test
 }  // namespace rlx::test

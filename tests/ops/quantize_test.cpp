@@ -7,9 +7,9 @@ namespace {
 using namespace test;
 
 TEST(Quantize, RoundsHalfToEvenAndSaturates) {
-  const Array x = array(f32, {8}, {0.25, 0.75, 1.25, -0.25, -0.75, 100, -100, NAN});
+  const Array x = array_of(f32, {8}, {0.25, 0.75, 1.25, -0.25, -0.75, 100, -100, NAN});
   auto codes = [&](DType to, double zero) {
-    return values(run({x}, [&](const Values& v) { return quantize(v[0], Doubles{0.5}, Doubles{zero}, to); }));
+    return values_of(computed({x}, [&](const Values& v) { return quantize(v[0], Doubles{0.5}, Doubles{zero}, to); }));
   };
   EXPECT_EQ(codes(i8, 0), (Doubles{0, 2, 2, 0, -2, 127, -128, 0}));
   EXPECT_EQ(codes(u8, 3), (Doubles{3, 5, 5, 3, 1, 203, 0, 0}));
@@ -18,12 +18,12 @@ TEST(Quantize, RoundsHalfToEvenAndSaturates) {
 }
 
 TEST(Quantize, ScalesOfAnAxisComeBackInDequantize) {
-  const Array x = array(f32, {2, 3}, {1, 2, 3, 10, 20, 30});
+  const Array x = array_of(f32, {2, 3}, {1, 2, 3, 10, 20, 30});
   const auto results = run_all({x}, [](const Values& v) {
     Value codes = quantize(v[0], Doubles{0.5, 10}, Doubles{1, -2}, i8, 0);
     return Values{codes, dequantize(codes, Doubles{0.5, 10}, Doubles{1, -2}, 0)};
   });
-  EXPECT_EQ(values(results[0]), (Doubles{3, 5, 7, -1, 0, 1}));
+  EXPECT_EQ(values_of(results[0]), (Doubles{3, 5, 7, -1, 0, 1}));
   EXPECT_EQ(results[1], x);
   Graph graph("test");
   Value g = graph.input("x", {2, 3}, f32);
@@ -32,12 +32,13 @@ TEST(Quantize, ScalesOfAnAxisComeBackInDequantize) {
 
 TEST(Quantize, ZeroPointsOf32BitCodesAreExact) {
   constexpr double most = INT32_MAX, least = INT32_MIN, odd = 16777217;  // 2^24 + 1, which f32 does not hold
-  const Array x = array(f32, {6}, {0, 1, -1, INFINITY, 3e9, NAN});
-  EXPECT_EQ(values(run({x}, [](const Values& v) { return quantize(v[0], Doubles{1}, Doubles{odd}, i32); })),
+  const Array x = array_of(f32, {6}, {0, 1, -1, INFINITY, 3e9, NAN});
+  EXPECT_EQ(values_of(computed({x}, [](const Values& v) { return quantize(v[0], Doubles{1}, Doubles{odd}, i32); })),
             (Doubles{odd, odd + 1, odd - 1, most, most, 0}));
-  const Array codes = array(i32, {4}, {least, most, odd, -5});
+  const Array codes = array_of(i32, {4}, {least, most, odd, -5});
   auto numbers = [&](double zero, DType scale) {
-    return values(run({codes, array(scale, {}, {1})}, [&](const Values& v) { return dequantize(v[0], v[1], scalar(v[0], zero, i32)); }));
+    return values_of(
+        computed({codes, array_of(scale, {}, {1})}, [&](const Values& v) { return dequantize(v[0], v[1], scalar(v[0], zero, i32)); }));
   };
   EXPECT_EQ(numbers(1, f64), (Doubles{least - 1, most - 1, odd - 1, -6}));
   EXPECT_EQ(numbers(most, f64), (Doubles{least - most, 0, odd - most, -5 - most}));
@@ -45,21 +46,21 @@ TEST(Quantize, ZeroPointsOf32BitCodesAreExact) {
 }
 
 TEST(FakeQuantize, RoundsToTheCodesOfTheBatchScale) {
-  const Array x = array(f32, {2, 3}, {7, 3.4, -2.6, 0, 0, 0});
+  const Array x = array_of(f32, {2, 3}, {7, 3.4, -2.6, 0, 0, 0});
   FakeQuantizeOptions options{.bits = 4, .axis = 0};
   const auto results = run_all({x}, [&](const Values& v) { return fake_quantize(v[0], options); });
-  EXPECT_EQ(values(results[0]), (Doubles{7, 3, -3, 0, 0, 0}));
-  EXPECT_EQ(values(results[1]), (Doubles{1, 1}));  // a row of zeros has scale 1
+  EXPECT_EQ(values_of(results[0]), (Doubles{7, 3, -3, 0, 0, 0}));
+  EXPECT_EQ(values_of(results[1]), (Doubles{1, 1}));  // a row of zeros has scale 1
 }
 
 TEST(FakeQuantize, ScaleModesReadAndRenewTheState) {
-  const Array x = array(f32, {2}, {127, -12.7}), state = array(f32, {}, {3});
+  const Array x = array_of(f32, {2}, {127, -12.7}), state = array_of(f32, {}, {3});
   const auto ema =
       run_all({x, state}, [](const Values& v) { return fake_quantize(v[0], {.scale_mode = ScaleMode::ema, .decay = 0.75}, v[1]); });
   EXPECT_EQ(ema[1].get_double(0), 2.5);  // 0.75 * 3 + 0.25 * 1
-  EXPECT_EQ(values(ema[0]), (Doubles{127.5, -12.5}));
+  EXPECT_EQ(values_of(ema[0]), (Doubles{127.5, -12.5}));
   const auto fixed = run_all({x, state}, [](const Values& v) { return fake_quantize(v[0], {.scale_mode = ScaleMode::fixed}, v[1]); });
-  EXPECT_EQ(values(fixed[0]), (Doubles{126, -12}));
+  EXPECT_EQ(values_of(fixed[0]), (Doubles{126, -12}));
   EXPECT_EQ(fixed[1].get_double(0), 3);
   Graph graph("test");
   Value g = graph.input("x", {2}, f32);
@@ -67,24 +68,24 @@ TEST(FakeQuantize, ScaleModesReadAndRenewTheState) {
 }
 
 TEST(FakeQuantize, DerivativeFollowsTheChosenEstimator) {
-  const Array x = array(f32, {4}, {0.5, -6, 14, 20}), scale = array(f32, {1}, {2}), ones = array(f32, {4}, Doubles(4, 1));
+  const Array x = array_of(f32, {4}, {0.5, -6, 14, 20}), scale = array_of(f32, {1}, {2}), ones = array_of(f32, {4}, Doubles(4, 1));
   auto slope = [&](std::string word) {
-    return tangent(find_op("fake_quantize"), Attrs{std::int64_t{4}, word}, {x, scale}, {ones, array(f32, {1}, {1})});
+    return tangent(find_op("fake_quantize"), Attrs{std::int64_t{4}, word}, {x, scale}, {ones, array_of(f32, {1}, {1})});
   };
-  EXPECT_EQ(values(slope("identity")), (Doubles{1, 1, 1, 1}));
-  EXPECT_EQ(values(slope("clipped")), (Doubles{1, 1, 1, 0}));
+  EXPECT_EQ(values_of(slope("identity")), (Doubles{1, 1, 1, 1}));
+  EXPECT_EQ(values_of(slope("clipped")), (Doubles{1, 1, 1, 0}));
   auto flat = [](double r) { return 1 - std::tanh(r) * std::tanh(r); };
   expect_near(slope("tanh"), {flat(0.25), flat(-3), flat(7), flat(10)}, 1e-6);
   expect_near(slope("hardtanh"), {1 - 0.25 / 7, 1 - 3.0 / 7, 0, 0}, 1e-6);
 }
 
 TEST(FakeQuantize, LearnedScaleHasTheGradientOfThePaper) {
-  const Array x = array(f32, {1, 4}, {0.5, -6.5, 20, -20}), scale = array(f32, {1, 1}, {2});
-  EXPECT_EQ(values(run({x, scale}, [](const Values& v) { return fake_quantize_lsq(v[0], v[1], 4); })), (Doubles{0, -6, 14, -14}));
+  const Array x = array_of(f32, {1, 4}, {0.5, -6.5, 20, -20}), scale = array_of(f32, {1, 1}, {2});
+  EXPECT_EQ(values_of(computed({x, scale}, [](const Values& v) { return fake_quantize_lsq(v[0], v[1], 4); })), (Doubles{0, -6, 14, -14}));
   const OpDef& op = find_op("fake_quantize_lsq");
   const Attrs attrs{std::int64_t{4}};
-  const Array ones = array(f32, {1, 4}, Doubles(4, 1)), one = array(f32, {1, 1}, {1});
-  EXPECT_EQ(values(tangent(op, attrs, {x, scale}, {ones, Array()})), (Doubles{1, 1, 0, 0}));
+  const Array ones = array_of(f32, {1, 4}, Doubles(4, 1)), one = array_of(f32, {1, 1}, {1});
+  EXPECT_EQ(values_of(tangent(op, attrs, {x, scale}, {ones, Array()})), (Doubles{1, 1, 0, 0}));
   const double g = 1 / std::sqrt(4.0 * 7);  // four elements share the scale
   expect_near(tangent(op, attrs, {x, scale}, {Array(), one}), {-0.25 * g, 0.25 * g, 7 * g, -7 * g}, 1e-6);
 }
@@ -120,7 +121,8 @@ TEST(IntegerInference, RequantizeAgreesWithTheReferenceBitForBit) {
     shift.set_int(i, i < 4 ? -24 : s);
     wanted.push_back(std::clamp<std::int64_t>(static_cast<std::int64_t>(tflite_scaled(value, m, i < 4 ? -24 : s)) + 5, -128, 100));
   }
-  EXPECT_EQ(values(run({x, multiplier, shift}, [](const Values& v) { return requantize(v[0], v[1], v[2], {.out_zero = 5, .high = 100}); })),
+  EXPECT_EQ(values_of(computed({x, multiplier, shift},
+                               [](const Values& v) { return requantize(v[0], v[1], v[2], {.out_zero = 5, .high = 100}); })),
             wanted);
 }
 
@@ -150,8 +152,8 @@ TEST(IntegerInference, MatMulAgreesWithLoops) {
                                         static_cast<int>(shift.get_int(j)));
       wanted.push_back(std::clamp<std::int64_t>(scaled - 6, -128, 127));
     }
-  EXPECT_EQ(values(run({x, w, bias, multiplier, shift},
-                       [](const Values& v) { return q_matmul(v[0], v[1], v[2], v[3], v[4], {.x_zero = 3, .out_zero = -6}); })),
+  EXPECT_EQ(values_of(computed({x, w, bias, multiplier, shift},
+                               [](const Values& v) { return q_matmul(v[0], v[1], v[2], v[3], v[4], {.x_zero = 3, .out_zero = -6}); })),
             wanted);
 }
 
@@ -178,16 +180,18 @@ TEST(IntegerInference, ConvPadsWithTheZeroPoint) {
       }
   ConvOptions options;
   options.padding_lo = options.padding_hi = {1, 1};
-  const Array seen = run({x, w, bias, multiplier, shift},
-                         [&](const Values& v) { return q_conv(v[0], v[1], v[2], v[3], v[4], options, {.x_zero = -7, .out_zero = 2}); });
-  EXPECT_EQ(values(seen), wanted);
+  const Array seen = computed({x, w, bias, multiplier, shift}, [&](const Values& v) {
+    return q_conv(v[0], v[1], v[2], v[3], v[4], options, {.x_zero = -7, .out_zero = 2});
+  });
+  EXPECT_EQ(values_of(seen), wanted);
 }
 
 TEST(ScaledMatMul, GroupsOfCodesHaveTheirOwnScale) {
-  const Array x = array(f32, {1, 4}, {1, 2, 3, 4}), codes = array(u4, {2, 4}, {1, 2, 3, 4, 15, 0, 8, 8});
-  const Array scale = array(f32, {2, 2}, {0.5, 2, 1, 1}), zero = array(u4, {2, 2}, {1, 3, 8, 8});
+  const Array x = array_of(f32, {1, 4}, {1, 2, 3, 4}), codes = array_of(u4, {2, 4}, {1, 2, 3, 4, 15, 0, 8, 8});
+  const Array scale = array_of(f32, {2, 2}, {0.5, 2, 1, 1}), zero = array_of(u4, {2, 2}, {1, 3, 8, 8});
   // Rows of W: 0, 0.5, 0, 2 and 7, -8, 0, 0.
-  EXPECT_EQ(values(run({x, codes, scale, zero}, [](const Values& v) { return dequant_matmul(v[0], v[1], v[2], v[3]); })), (Doubles{9, -9}));
+  EXPECT_EQ(values_of(computed({x, codes, scale, zero}, [](const Values& v) { return dequant_matmul(v[0], v[1], v[2], v[3]); })),
+            (Doubles{9, -9}));
 }
 
 TEST(ScaledMatMul, EightBitFloatsFillTheirRangeAndMultiplyBack) {
@@ -196,7 +200,7 @@ TEST(ScaledMatMul, EightBitFloatsFillTheirRangeAndMultiplyBack) {
     const Values a = scaled_quantize(v[0], f8e4m3, {1}), b = scaled_quantize(v[1], f8e4m3, {1});
     return Values{scaled_matmul(a[0], b[0], a[1], reshape(b[1], {2})), reduce_max(abs(cast(a[0], f32)), {1})};
   });
-  EXPECT_EQ(values(results[1]), (Doubles{448, 448, 448}));
+  EXPECT_EQ(values_of(results[1]), (Doubles{448, 448, 448}));
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 2; ++j) {
       double total = 0, magnitude = 0;

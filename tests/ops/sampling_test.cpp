@@ -21,7 +21,7 @@ Array words(Shape shape, const std::vector<std::uint32_t>& list) {
 TEST(Random, PhiloxGivesThePublishedVectors) {
   // kat_vectors of Random123 1.14, philox4x32 with 10 rounds.
   auto block = [](const std::vector<std::uint32_t>& counter, const std::vector<std::uint32_t>& key) {
-    return run({words({4}, counter), words({2}, key)}, [](const Values& v) { return philox_4x32(v[0], v[1]); });
+    return computed({words({4}, counter), words({2}, key)}, [](const Values& v) { return philox_4x32(v[0], v[1]); });
   };
   EXPECT_EQ(block({0, 0, 0, 0}, {0, 0}), words({4}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   const std::uint32_t ones = 0xffffffff;
@@ -37,7 +37,7 @@ TEST(Random, BitsAreTheWordsOfConsecutiveBlocks) {
   const auto results = run_all({key, counters}, [](const Values& v) {
     return Values{random_bits(v[0], {2, 5}), slice_axis(flatten(philox_4x32(v[1], v[0])), 0, 0, 10)};
   });
-  EXPECT_EQ(values(results[0]), values(results[1]));
+  EXPECT_EQ(values_of(results[0]), values_of(results[1]));
 }
 
 TEST(Random, DerivedKeysDifferFromEachOtherAndTheirParent) {
@@ -50,7 +50,7 @@ TEST(Random, DerivedKeysDifferFromEachOtherAndTheirParent) {
 
 // Mean and variance of `count` samples lie within 5 standard deviations of theirs; the key is fixed, so the test cannot flicker.
 void expect_moments(const Array& x, double mean, double variance, double fourth) {
-  const Doubles v = values(x);
+  const Doubles v = values_of(x);
   const auto count = static_cast<double>(v.size());
   const double seen_mean = std::accumulate(v.begin(), v.end(), 0.0) / count;
   double seen_variance = 0;
@@ -62,19 +62,20 @@ void expect_moments(const Array& x, double mean, double variance, double fourth)
 TEST(Random, DistributionsHaveTheirMoments) {
   const Array key = words({2}, {1, 2});
   for (DType t : {f32, f64, f16, bf16}) {
-    const Array u = run({key}, [&](const Values& v) { return random_uniform(v[0], {4000}, t); });
-    for (double e : values(u)) ASSERT_TRUE(e >= 0 && e < 1) << e;
+    const Array u = computed({key}, [&](const Values& v) { return random_uniform(v[0], {4000}, t); });
+    for (double e : values_of(u)) ASSERT_TRUE(e >= 0 && e < 1) << e;
     if (t != bf16) expect_moments(u, 0.5, 1.0 / 12, 1.0 / 80);  // bf16 steps of 2^-8 shift the mean by 2^-9
-    expect_moments(run({key}, [&](const Values& v) { return random_normal(v[0], {4000}, t, 3, 2); }), 3, 4, 48);
+    expect_moments(computed({key}, [&](const Values& v) { return random_normal(v[0], {4000}, t, 3, 2); }), 3, 4, 48);
   }
   const double euler = 0.5772156649015329, pi = 3.141592653589793;
-  expect_moments(run({key}, [](const Values& v) { return random_gumbel(v[0], {4000}); }), euler, pi * pi / 6, 5.4 * pi * pi * pi * pi / 36);
-  expect_moments(run({key}, [](const Values& v) { return cast(random_bernoulli(v[0], {4000}, 0.3), f32); }), 0.3, 0.21,
+  expect_moments(computed({key}, [](const Values& v) { return random_gumbel(v[0], {4000}); }), euler, pi * pi / 6,
+                 5.4 * pi * pi * pi * pi / 36);
+  expect_moments(computed({key}, [](const Values& v) { return cast(random_bernoulli(v[0], {4000}, 0.3), f32); }), 0.3, 0.21,
                  0.3 * 0.7 * (1 - 3 * 0.21));
 }
 
 TEST(Random, IntegersCoverTheirRangeEvenly) {
-  const Array x = run({words({2}, {5, 5})}, [](const Values& v) { return random_integers(v[0], {6000}, -2, 4); });
+  const Array x = computed({words({2}, {5, 5})}, [](const Values& v) { return random_integers(v[0], {6000}, -2, 4); });
   std::map<std::int64_t, int> counts;
   for (std::int64_t i = 0; i < x.size(); ++i) ++counts[x.get_int(i)];
   ASSERT_EQ(counts.size(), 6u);
@@ -83,8 +84,9 @@ TEST(Random, IntegersCoverTheirRangeEvenly) {
 }
 
 TEST(Random, CategoricalDrawsInProportion) {
-  const Array logits = array(f32, {3}, {std::log(1.0), std::log(2.0), std::log(5.0)});
-  const Array ids = run({words({2}, {3, 4}), logits}, [](const Values& v) { return categorical(v[0], broadcast_to(v[1], {4000, 3})); });
+  const Array logits = array_of(f32, {3}, {std::log(1.0), std::log(2.0), std::log(5.0)});
+  const Array ids =
+      computed({words({2}, {3, 4}), logits}, [](const Values& v) { return categorical(v[0], broadcast_to(v[1], {4000, 3})); });
   std::array<int, 3> counts{};
   for (std::int64_t i = 0; i < ids.size(); ++i) ++counts.at(static_cast<std::size_t>(ids.get_int(i)));
   for (std::size_t i = 0; i < 3; ++i) {
@@ -105,7 +107,7 @@ std::vector<int> drawn(const Doubles& logits, SampleOptions options, const Doubl
     for (std::int64_t i = 0; i < size; ++i) rows.set_double(r * size + i, logits[static_cast<std::size_t>(i)]);
     for (std::int64_t i = 0; i < size; ++i) seen.set_double(r * size + i, counts.empty() ? 0 : counts[static_cast<std::size_t>(i)]);
   }
-  const Array ids = run({rows, u, seen}, [&](const Values& v) { return sample_token(v[0], v[1], options, v[2]); });
+  const Array ids = computed({rows, u, seen}, [&](const Values& v) { return sample_token(v[0], v[1], options, v[2]); });
   std::vector<int> result(logits.size(), 0);
   for (std::int64_t r = 0; r < 64; ++r) ++result.at(static_cast<std::size_t>(ids.get_int(r)));
   return result;
@@ -161,10 +163,10 @@ TEST(SampleToken, TemperatureSharpensTheRest) {
 
 TEST(SampleToken, PenaltiesLowerWhatWasSeen) {
   // 2 / 2 = 1 and -1 * 2 = -2, then 0.5 for each time and 0.25 once.
-  const Array logits = array(f32, {1, 3}, {2, -1, 0.3}), counts = array(i32, {1, 3}, {1, 3, 0}), u = array(f32, {1}, {0.5});
+  const Array logits = array_of(f32, {1, 3}, {2, -1, 0.3}), counts = array_of(i32, {1, 3}, {1, 3, 0}), u = array_of(f32, {1}, {0.5});
   auto taken = [&](SampleOptions options) {
     options.temperature = 0;
-    return run({logits, u, counts}, [&](const Values& v) { return sample_token(v[0], v[1], options, v[2]); }).get_int(0);
+    return computed({logits, u, counts}, [&](const Values& v) { return sample_token(v[0], v[1], options, v[2]); }).get_int(0);
   };
   EXPECT_EQ(taken({}), 0);
   EXPECT_EQ(taken({.repetition_penalty = 2}), 0);

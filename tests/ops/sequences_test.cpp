@@ -10,7 +10,7 @@ const Array x = uniform(f64, {3, 4, 2}, -1, 1, 1), w = uniform(f64, {12, 2}, -0.
             h0 = uniform(f64, {1, 3, 3}, -1, 1, 4), c0 = uniform(f64, {1, 3, 3}, -1, 1, 5);
 
 TEST(Recurrent, LengthsOutsideCountAsNoneAndAsAllSteps) {
-  const auto results = run_all({x, w, u, h0, c0, array(i32, {3}, {-2, 0, 9})}, [](const Values& v) {
+  const auto results = run_all({x, w, u, h0, c0, array_of(i32, {3}, {-2, 0, 9})}, [](const Values& v) {
     Values all = lstm(v[0], {v[1], v[2]}, false, v[5], v[3], v[4]);
     for (Value whole : lstm(v[0], {v[1], v[2]}, false, {}, v[3], v[4])) all.push_back(whole);
     return all;
@@ -47,7 +47,7 @@ TEST(Recurrent, SaysWhichOperandDoesNotFit) {
 TEST(Spectra, TheInverseGivesTheSignalBackAtEveryHop) {
   const Array signal = uniform(f64, {2, 41}, -1, 1, 6), window = uniform(f64, {9}, 0.5, 1, 7);
   for (std::int64_t hop : {1, 2, 4, 5, 9}) {
-    const Array back = run({signal, window}, [&](const Values& v) {
+    const Array back = computed({signal, window}, [&](const Values& v) {
       return istft(stft(v[0], 9, hop, v[1]), 9, hop, v[1], 0, true, false, true, 36);  // the samples that every hop's frames cover
     });
     for (std::int64_t row = 0; row < 2; ++row)

@@ -4,7 +4,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace special_test {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -234,5 +234,5 @@ TEST(Special, OperandsBroadcastAndIntegersAreRefused) {
   EXPECT_EQ(error_of([&] { igamma(x, x); }), "rlx.igamma: i32[2] is not allowed (allowed: floats)");
 }
 
-}  // namespace
+}  // namespace special_test
 }  // namespace rlx::test

@@ -11,7 +11,7 @@ TEST(StateSpace, SelectiveScanFollowsTheRecurrence) {
   const Array x = uniform(f64, {b, s, h}, -1, 1, 20), delta = uniform(f64, {b, s, h}, 0.1, 1, 21), a = uniform(f64, {h, n}, -2, -0.1, 22);
   const Array in = uniform(f64, {b, s, n}, -1, 1, 23), out = uniform(f64, {b, s, n}, -1, 1, 24), skip = uniform(f64, {h}, -1, 1, 25);
   const Array start = uniform(f64, {b, h, n}, -1, 1, 26);
-  Doubles state = values(start), y(static_cast<std::size_t>(b * s * h));
+  Doubles state = values_of(start), y(static_cast<std::size_t>(b * s * h));
   for (int i = 0; i < b; ++i)
     for (int t = 0; t < s; ++t)
       for (int c = 0; c < h; ++c) {
@@ -56,7 +56,7 @@ TEST(StateSpace, GatedDeltaNetFollowsTheRecurrence) {
               v = uniform(f64, {b, s, h, m}, -1, 1, 42);
   const Array g = uniform(f64, {b, s, h}, -1, 0, 43), beta = uniform(f64, {b, s, h}, 0, 1, 44),
               start = uniform(f64, {b, h, n, m}, -1, 1, 45);
-  Doubles state = values(start), o(static_cast<std::size_t>(b * s * h * m));
+  Doubles state = values_of(start), o(static_cast<std::size_t>(b * s * h * m));
   for (int i = 0; i < b; ++i)
     for (int t = 0; t < s; ++t)
       for (int c = 0; c < h; ++c) {

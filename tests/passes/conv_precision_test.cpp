@@ -73,7 +73,7 @@ Graph graph_of(const ConvCase& c) {
 }
 
 /// Numbers of a normal distribution, as weights and activations are, negative ones of x cut to zero as behind a ReLU.
-std::map<std::string, Array> values_of(const ConvCase& c) {
+std::map<std::string, Array> inputs_of(const ConvCase& c) {
   std::mt19937 bits(7);
   std::normal_distribution<double> normal;
   std::map<std::string, Array> given{{"x", Array(f32, c.x)}, {"w", Array(f32, c.w)}};
@@ -103,7 +103,7 @@ Array rounded(const Array& wide) {
 
 void expect_rounded_operands(const ConvCase& c) {
   const Graph graph = graph_of(c);
-  const auto given = values_of(c);
+  const auto given = inputs_of(c);
   const PreciseGraph precise = conv_in(graph, Precision::bf16);
   ASSERT_EQ(precise.choices.at(0).precision, Precision::bf16) << c.name;
   const Array wanted = evaluate(graph, {{"x", rounded(given.at("x"))}, {"w", rounded(given.at("w"))}})[0];
@@ -119,7 +119,7 @@ TEST(ConvPrecision, Bf16RoundsTheOperands) {
 /// those of x are of half a normal distribution, of deviation 0.58 and square 0.5, the cosine is off by 7e-5 or so.
 TEST(ConvPrecision, ResultsStayCloseToThoseInF32) {
   for (const ConvCase& c : conv_cases()) {
-    const auto given = values_of(c);
+    const auto given = inputs_of(c);
     const Array wide = evaluate(graph_of(c), given)[0];
     EXPECT_GE(cosine_of(evaluate(conv_in(graph_of(c), Precision::bf16).graph, given)[0], wide), 0.99999) << c.name;
     const PreciseGraph in_int8 = conv_in(graph_of(c), Precision::int8);
@@ -136,7 +136,7 @@ SessionOptions options_of(Precision precision, int threads, bool claims) {
   return options;
 }
 
-Array run(const Graph& graph, const std::map<std::string, Array>& given, const SessionOptions& options) {
+Array computed(const Graph& graph, const std::map<std::string, Array>& given, const SessionOptions& options) {
   Executable program = Session(Device::cpu(), options).compile(graph);
   program.set_param("w", given.at("w"));
   return program.run({{"x", given.at("x")}}).at("y");
@@ -149,11 +149,11 @@ TEST(ConvPrecision, KernelsComputeWhatTheRewrittenGraphSays) {
     for (const Precision precision : {Precision::bf16, Precision::int8})
       for (const bool claims : {true, false}) {
         if (!claims && c.name != "3 x 3 of 7 x 7") continue;  // the others take long then, and are the same ops
-        const auto given = values_of(c);
+        const auto given = inputs_of(c);
         const double sums = 20 * 9 * depth_of(c) * 0x1p-24;
         const double tolerance = precision == Precision::bf16 ? sums : sums + 2 * 25.0 / 255;
         const Array wanted = evaluate(conv_in(graph_of(c), precision).graph, given)[0];
-        const Array seen = run(graph_of(c), given, options_of(precision, 2, claims));
+        const Array seen = computed(graph_of(c), given, options_of(precision, 2, claims));
         for (std::int64_t i = 0; i < wanted.size(); ++i)
           ASSERT_NEAR(seen.get_double(i), wanted.get_double(i), tolerance) << c.name << " at " << i;
       }
@@ -163,7 +163,7 @@ TEST(ConvPrecision, KernelsComputeWhatTheRewrittenGraphSays) {
 TEST(ConvPrecision, NarrowKernelsMultiply) {
   const auto arithmetic = [](const ConvCase& c, Precision precision) {
     Executable program = Session(Device::cpu(), options_of(precision, 2, true)).compile(graph_of(c));
-    const auto given = values_of(c);
+    const auto given = inputs_of(c);
     program.set_param("w", given.at("w"));
     std::string all;
     for (const LaunchReport& launch : program.profile({{"x", given.at("x")}}, 0))
@@ -181,14 +181,14 @@ TEST(ConvPrecision, AnImageGivesTheSameBitsInEveryBatchAndAtAnyNumberOfThreads) 
   const ConvCase together{"", {3, 24, 14, 14}, {32, 24, 3, 3}, {1}, {1}, {1}};
   ConvCase alone = together;
   alone.x[0] = 1;
-  const auto given = values_of(together);
+  const auto given = inputs_of(together);
   const std::int64_t image = 24 * 14 * 14, result = 32 * 14 * 14;
   Array second(f32, alone.x);
   for (std::int64_t i = 0; i < image; ++i) second.set_double(i, given.at("x").get_double(image + i));
   for (const Precision precision : {Precision::bf16, Precision::int8}) {
-    const Array one = run(graph_of(together), given, options_of(precision, 1, true));
-    EXPECT_EQ(run(graph_of(together), given, options_of(precision, 2, true)), one);
-    const Array by_itself = run(graph_of(alone), {{"x", second}, {"w", given.at("w")}}, options_of(precision, 2, true));
+    const Array one = computed(graph_of(together), given, options_of(precision, 1, true));
+    EXPECT_EQ(computed(graph_of(together), given, options_of(precision, 2, true)), one);
+    const Array by_itself = computed(graph_of(alone), {{"x", second}, {"w", given.at("w")}}, options_of(precision, 2, true));
     for (std::int64_t i = 0; i < result; ++i) ASSERT_EQ(by_itself.get_double(i), one.get_double(result + i)) << i;
   }
 }
@@ -218,7 +218,7 @@ PreciseGraph in_calibrated_int8(const ConvCase& c, const Calibration& calibratio
 /// As for dense ones. A calibrated scale is one for all channels.
 TEST(ConvPrecision, GroupsStayCloseToF32InInt8) {
   for (const ConvCase& c : grouped_cases()) {
-    const auto given = values_of(c);
+    const auto given = inputs_of(c);
     const Array wide = evaluate(graph_of(c), given)[0];
     const PreciseGraph at_run_time = conv_in(graph_of(c), Precision::int8);
     ASSERT_EQ(at_run_time.choices.at(0).precision, Precision::int8) << c.name;
@@ -230,7 +230,7 @@ TEST(ConvPrecision, GroupsStayCloseToF32InInt8) {
 /// Channels and filters of very different sizes: the factors between them are those of their group.
 TEST(ConvPrecision, GroupsInInt8KeepTheirChannelsApart) {
   const ConvCase& c = grouped_cases().at(0);
-  auto given = values_of(c);
+  auto given = inputs_of(c);
   const Array wide = evaluate(graph_of(c), given)[0];
   const std::int64_t image = c.x[2] * c.x[3], kernel = c.w[2] * c.w[3], per_group = c.w[0] / c.groups;
   const auto factor = [](std::int64_t channel) { return std::exp2(static_cast<double>(channel % 5) - 2); };
@@ -245,10 +245,10 @@ TEST(ConvPrecision, GroupsInInt8KeepTheirChannelsApart) {
 }
 
 void expect_kernels_compute(const ConvCase& c, const Graph& rewritten, SessionOptions options) {
-  const auto given = values_of(c);
+  const auto given = inputs_of(c);
   const double sums = 20 * 9 * depth_of(c) * 0x1p-24;  // bounds as for dense ones
   const double tolerance = options.precision == Precision::int8 ? sums + 2 * 25.0 / 255 : sums;
-  const Array wanted = evaluate(rewritten, given)[0], seen = run(graph_of(c), given, options);
+  const Array wanted = evaluate(rewritten, given)[0], seen = computed(graph_of(c), given, options);
   for (std::int64_t i = 0; i < wanted.size(); ++i)
     ASSERT_NEAR(seen.get_double(i), wanted.get_double(i), tolerance) << c.name << " at " << i;
 }
@@ -259,7 +259,7 @@ TEST(ConvPrecision, KernelsOfGroupsComputeWhatTheRewrittenGraphSays) {
       for (const bool claims : {true, false})
         expect_kernels_compute(c, conv_in(graph_of(c), precision).graph, options_of(precision, 2, claims));
     SessionOptions calibrated = options_of(Precision::int8, 2, true);
-    calibrated.calibration = calibration_of(c, values_of(c));
+    calibrated.calibration = calibration_of(c, inputs_of(c));
     expect_kernels_compute(c, in_calibrated_int8(c, *calibrated.calibration).graph, calibrated);
   }
 }
@@ -278,7 +278,7 @@ TEST(ConvPrecision, SumsOfShiftedElementsStayF32) {
 TEST(ConvPrecision, GroupsWithManyChannelsAreClaimed) {
   const auto claims = [](const ConvCase& c) {
     Executable program = Session(Device::cpu(), options_of(Precision::bf16, 2, true)).compile(graph_of(c));
-    const auto given = values_of(c);
+    const auto given = inputs_of(c);
     program.set_param("w", given.at("w"));
     const auto launches = program.profile({{"x", given.at("x")}}, 0);
     return std::count_if(launches.begin(), launches.end(), [](const LaunchReport& launch) { return launch.kind == "claim"; });

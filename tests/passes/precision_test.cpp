@@ -179,7 +179,7 @@ TEST(Precision, KernelsComputeWhatTheRewrittenGraphSays) {
       Executable program = Session(Device::cpu(), options).compile(layer());
       program.set_param("w", given.at("w"));
       const double tolerance = precision != Precision::int8 ? 5e-5 : 5e-5 + 5.0 / 255;  // one step of 5/255 times a weight of 1
-      expect_near(program.run({{"x", given.at("x")}}).at("y"), values(evaluate(in_precision(layer(), precision).graph, given)[0]),
+      expect_near(program.run({{"x", given.at("x")}}).at("y"), values_of(evaluate(in_precision(layer(), precision).graph, given)[0]),
                   tolerance);
       EXPECT_EQ(count_of(program, "precision"), 1u);
     }
@@ -343,10 +343,10 @@ TEST(Precision, AttentionIsDecidedBeforeClaims) {
       options.claims = claims;
       const Executable program = Session(Device::cpu(), options).compile(graph);
       // The result is below 1 and rounded to 8 bits; a sum of f32 that lies between two of their numbers may go to either.
-      expect_near(program.run({{"x", given.at("x")}}).at("y"), values(exact), 0x1p-8);
+      expect_near(program.run({{"x", given.at("x")}}).at("y"), values_of(exact), 0x1p-8);
       EXPECT_EQ(count_of(program, "precision"), 1u);
       const Array seen = program.run({{"x", given.at("x")}}).at("y");
-      for (double y : values(seen)) EXPECT_EQ(y, rounded_to(bf16, y));
+      for (double y : values_of(seen)) EXPECT_EQ(y, rounded_to(bf16, y));
     }
     const PreciseGraph precise = with_precision(graph, precision);
     ASSERT_EQ(precise.choices.size(), 1u);

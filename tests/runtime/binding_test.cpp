@@ -25,7 +25,7 @@ TEST(Binding, ErrorsNameWhatDoesNotFit) {
   expect_error(error_of([&] { program.set_param("x", counting(f32, {2})); }), {"'x' is an input, not a parameter"});
   expect_error(error_of([&] { program.set_param("scale", counting(f64, {2})); }), {"parameter 'scale'", "f64", "f32"});
   expect_error(error_of([&] { program.set_param("scale", counting(f32, {3})); }), {"parameter 'scale'", "[3]", "f32[2]"});
-  program.set_param("scale", array(f32, {2}, {10, 100}));
+  program.set_param("scale", array_of(f32, {2}, {10, 100}));
   EXPECT_TRUE(program.missing_params().empty());
   expect_error(error_of([&] { program.run({}); }), {"input 'x'", "f32[B,2]", "missing"});
   expect_error(error_of([&] { program.run({{"x", x}, {"z", x}}); }), {"input 'z' is unknown"});
@@ -40,7 +40,7 @@ TEST(Binding, ErrorsNameWhatDoesNotFit) {
 
 TEST(Binding, ARangeTellsTheSizeOfOneSymbol) {
   Executable program = scaled();
-  program.set_param("scale", array(f32, {2}, {10, 100}));
+  program.set_param("scale", array_of(f32, {2}, {10, 100}));
   const std::vector<float> x{1, 2, 3, 4, 5, 6};
   const Outputs y = program.run({{"x", x}});
   EXPECT_EQ(y.at("y").shape(), (Shape{3, 2}));
@@ -111,7 +111,7 @@ TEST(Binding, AProgramIsOfTheGraphAsItWasCompiled) {
   graph.output("z", x + graph.param("w", {2}, f32));
   graph.output("n", graph.state("n", {2}, f32) + 1);
   Executable after = session().compile(graph);
-  after.set_param("w", array(f32, {2}, {5, 6}));
+  after.set_param("w", array_of(f32, {2}, {5, 6}));
   EXPECT_EQ(before.run({{"x", counting(f32, {2})}}).size(), 1u);
   EXPECT_EQ(after.run({{"x", counting(f32, {2})}}).size(), 3u);
 }
@@ -136,7 +136,7 @@ TEST(Binding, ParametersThatAreBoundAgainCount) {
 
 TEST(Binding, OutputsByName) {
   Executable program = scaled();
-  program.set_param("scale", array(f32, {2}, {1, 1}));
+  program.set_param("scale", array_of(f32, {2}, {1, 1}));
   const Outputs y = program.run({{"x", counting(f32, {1, 2})}});
   EXPECT_EQ(y.size(), 1u);
   EXPECT_EQ(y.begin()->first, "y");
@@ -145,7 +145,7 @@ TEST(Binding, OutputsByName) {
 
 TEST(Binding, ParametersAreSharedNotCopied) {
   Executable program = scaled();
-  const Array scale = array(f32, {2}, {1, 2});
+  const Array scale = array_of(f32, {2}, {1, 2});
   const auto owners = scale.owner().use_count();
   program.set_param("scale", scale);
   EXPECT_EQ(scale.owner().use_count(), owners + 1);
@@ -161,21 +161,22 @@ Executable affine() {
 
 TEST(Binding, AllParametersAndStatesInOneCall) {
   Executable program = affine();
-  const Array x = array(f32, {2}, {1, 2});
-  program.set_params({{"w", array(f32, {2}, {10, 10})}, {"b", array(f32, {2}, {1, 2})}, {"total", array(f32, {2}, {100, 200})}});
+  const Array x = array_of(f32, {2}, {1, 2});
+  program.set_params({{"w", array_of(f32, {2}, {10, 10})}, {"b", array_of(f32, {2}, {1, 2})}, {"total", array_of(f32, {2}, {100, 200})}});
   expect_near(program.run({{"x", x}}).at("total"), {111, 222}, 0);
-  program.set_params({{"b", array(f32, {2}, {0, 0})}});  // w is bound already
+  program.set_params({{"b", array_of(f32, {2}, {0, 0})}});  // w is bound already
   expect_near(program.run({{"x", x}}).at("total"), {121, 242}, 0);
 }
 
 TEST(Binding, OneErrorListsAllNamesThatDoNotFit) {
   Executable program = affine();
-  const Array ones = array(f32, {2}, {1, 1});
+  const Array ones = array_of(f32, {2}, {1, 1});
   EXPECT_EQ(error_of([&] { program.set_params({{"bb", ones}, {"x", ones}}); }),
             "graph 'affine': parameters without a value: 'w', 'b'; no parameter or state: 'bb', 'x'");
   EXPECT_EQ(error_of([&] { program.set_params({{"w", ones}, {"bb", ones}, {"b", ones}}); }),
             "graph 'affine': no parameter or state: 'bb' (near: 'b')");
-  expect_error(error_of([&] { program.set_params({{"w", ones}, {"b", array(f32, {3}, {1, 1, 1})}}); }), {"parameter 'b'", "[3]", "f32[2]"});
+  expect_error(error_of([&] { program.set_params({{"w", ones}, {"b", array_of(f32, {3}, {1, 1, 1})}}); }),
+               {"parameter 'b'", "[3]", "f32[2]"});
   EXPECT_EQ(program.missing_params(), (std::vector<std::string>{"w", "b", "total"})) << "a call that fails binds nothing";
 }
 
@@ -185,7 +186,7 @@ TEST(Binding, WhatNobodyOwnsIsCopied) {
   std::vector<float> scale{1, 2};
   program.set_param("scale", scale);
   std::fill(scale.begin(), scale.end(), 9.0f);
-  const Array x = array(f32, {1, 2}, {1, 1});
+  const Array x = array_of(f32, {1, 2}, {1, 1});
   expect_near(program.run({{"x", x}}).at("y"), {1, 2}, 0);
   program.set_param("scale", Array(f32, {2}, std::as_bytes(std::span(scale)), nullptr));
   std::fill(scale.begin(), scale.end(), 0.0f);
@@ -197,7 +198,7 @@ TEST(Binding, WhatNobodyOwnsIsCopied) {
   std::vector<float> start{3, 4};
   stateful.set_state("s", start);
   std::fill(start.begin(), start.end(), 0.0f);
-  expect_near(stateful.run({{"x", array(f32, {2}, {1, 1})}}).at("y"), {4, 5}, 0);
+  expect_near(stateful.run({{"x", array_of(f32, {2}, {1, 1})}}).at("y"), {4, 5}, 0);
 }
 
 TEST(Binding, ShapesAreCheckedWhereTheyAreGiven) {

@@ -9,7 +9,7 @@
 #include "rlx/calibrator.h"
 
 namespace rlx::test {
-namespace {
+namespace calibration_test {
 
 constexpr std::int64_t depth = 96, columns = 40;
 
@@ -167,5 +167,5 @@ TEST(Calibration, WhatCannotBeCalibratedIsRefused) {
   EXPECT_EQ(error_of([&] { Session(Device::cpu(), options); }), "session: a calibration is of int8, but the precision is bf16");
 }
 
-}  // namespace
+}  // namespace calibration_test
 }  // namespace rlx::test

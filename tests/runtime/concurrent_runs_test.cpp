@@ -10,7 +10,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace concurrent_runs_test {
 
 constexpr int thread_count = 8, runs_each = 20;
 
@@ -223,5 +223,5 @@ TEST(ConcurrentRuns, StatesProfilesAndTimelinesWaitForRuns) {
   });
 }
 
-}  // namespace
+}  // namespace concurrent_runs_test
 }  // namespace rlx::test

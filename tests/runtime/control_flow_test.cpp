@@ -7,7 +7,7 @@
 #include "rlx/transform.h"
 
 namespace rlx::test {
-namespace {
+namespace control_flow_test {
 
 Session session() {
   SessionOptions options;
@@ -93,7 +93,7 @@ TEST(ControlFlow, RoutinesRunInsideOfRegions) {
   graph.output("y", fori_loop(3, [](const Value&, const Values& v) { return Values{cumsum(v[0], 0) * 0.5}; }, {x})[0]);
   Executable program = session().compile(graph);
   for (const NodeReport& report : program.explain()) EXPECT_NE(report.how, "host") << report.text;
-  expect_like_reference(graph, program, {{"x", array(f32, {5}, {3, 1, 5, 2, 4})}});
+  expect_like_reference(graph, program, {{"x", array_of(f32, {5}, {3, 1, 5, 2, 4})}});
 }
 
 TEST(ControlFlow, NewWeightsCount) {
@@ -142,7 +142,7 @@ TEST(ControlFlow, CarriesThatChangePlacesAndResultsThatAreOperands) {
       Executable program = session().compile(graph);
       expect_like_reference(
           graph, program,
-          {{"a", array(f32, {3}, {1, 2, 3})}, {"b", array(f32, {3}, {-1, 0.5, 4})}, {"x", uniform(f32, {length, 3}, -2, 2, 7)}});
+          {{"a", array_of(f32, {3}, {1, 2, 3})}, {"b", array_of(f32, {3}, {-1, 0.5, 4})}, {"x", uniform(f32, {length, 3}, -2, 2, 7)}});
     }
 }
 
@@ -190,5 +190,5 @@ TEST(ControlFlow, GradientsOfAScan) {
   expect_like_reference(graph, program, {{"x", steps(6)}, {"w", weights(64, 64, 0.1)}});
 }
 
-}  // namespace
+}  // namespace control_flow_test
 }  // namespace rlx::test

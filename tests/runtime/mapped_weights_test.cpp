@@ -9,7 +9,7 @@
 #include "rlx/session.h"
 
 namespace rlx::test {
-namespace {
+namespace mapped_weights_test {
 
 /// The bytes of this process that no file backs.
 std::int64_t anonymous_bytes() {
@@ -53,5 +53,5 @@ TEST(MappedWeights, AProductKeepsOneCopyInPanels) {
   EXPECT_LT(added, bytes + bytes / 4);
 }
 
-}  // namespace
+}  // namespace mapped_weights_test
 }  // namespace rlx::test

@@ -7,7 +7,7 @@
 #include "runtime/prepared.h"
 
 namespace rlx::test {
-namespace {
+namespace prepared_test {
 
 Session quiet_session(int threads = 2) {
   SessionOptions options;
@@ -63,7 +63,7 @@ TEST(Prepared, TheScaleOfABatchNormIs) {
   program.set_params({{"mean", means}, {"variance", variances}});
   EXPECT_EQ(count_prepared(program, xs), 1u);
   const auto wanted = evaluate(graph, {{"x", xs}, {"mean", means}, {"variance", variances}});
-  expect_near(program.run({{"x", xs}}).at("y"), values(wanted[0]), tolerance);
+  expect_near(program.run({{"x", xs}}).at("y"), values_of(wanted[0]), tolerance);
 }
 
 /// What runs compute from x: f32[n] and parameters, and how many launches are none of them.
@@ -107,7 +107,7 @@ TEST(Prepared, EqualShapesDoNotPullItIntoARun) {
     Executable program = quiet_session().compile(graph);
     program.set_params(arrays);
     EXPECT_EQ(count_prepared(program, x), c.prepared);
-    for (int run = 0; run < 2; ++run) expect_near(program.run({{"x", x}}).at("y"), values(wanted), 1e-5);  // sums of 64 terms below 1
+    for (int run = 0; run < 2; ++run) expect_near(program.run({{"x", x}}).at("y"), values_of(wanted), 1e-5);  // sums of 64 terms below 1
   }
 }
 
@@ -117,17 +117,17 @@ TEST(Prepared, AreComputedOnceUntilTheParameterIsBoundAgain) {
   Executable program = quiet_session().compile(scaled_product());
   program.set_params({{"w", given.w}, {"v", given.v}});
   const Array before = given.wanted();
-  for (int run = 0; run < 2; ++run) expect_near(program.run({{"x", given.x}}).at("y"), values(before), tolerance);
+  for (int run = 0; run < 2; ++run) expect_near(program.run({{"x", given.x}}).at("y"), values_of(before), tolerance);
   for (float& w : given.w.mutable_values<float>()) w = -w;
   for (std::int64_t i = 0; i < given.v.size(); ++i) given.v.set_double(i, 2 * given.v.get_double(i));
   const Array first = program.run({{"x", given.x}}).at("y");
-  expect_near(first, values(before), tolerance);
+  expect_near(first, values_of(before), tolerance);
   program.set_param("w", given.w);
-  Doubles wanted = values(given.wanted());
+  Doubles wanted = values_of(given.wanted());
   for (double& y : wanted) y /= 2;  // v is not bound again
   expect_near(program.run({{"x", given.x}}).at("y"), wanted, tolerance);
   program.set_param("v", given.v);
-  expect_near(program.run({{"x", given.x}}).at("y"), values(given.wanted()), 2 * tolerance);
+  expect_near(program.run({{"x", given.x}}).at("y"), values_of(given.wanted()), 2 * tolerance);
 }
 
 TEST(Prepared, CostsAreToldWithoutARun) {
@@ -136,7 +136,7 @@ TEST(Prepared, CostsAreToldWithoutARun) {
   program.set_params({{"w", given.w}, {"v", given.v}});
   for (const LaunchReport& launch : program.profile({{"x", given.x}}, 0)) EXPECT_EQ(launch.seconds, 0);
   for (float& w : given.w.mutable_values<float>()) w = -w;
-  expect_near(program.run({{"x", given.x}}).at("y"), values(given.wanted()), tolerance);  // nothing is left of the old ones
+  expect_near(program.run({{"x", given.x}}).at("y"), values_of(given.wanted()), tolerance);  // nothing is left of the old ones
 }
 
 /// y = x w + b + count: what binds b or count anew leaves the panels of w. As above, the array of w changes to show what a run reads.
@@ -297,8 +297,8 @@ TEST(Prepared, SizesThatARunDecidesAreNot) {
     const Array values_of_x = uniform(f32, {size, 64}, -1, 1, 1);
     const Outputs seen = program.run({{"x", values_of_x}});
     const auto wanted = evaluate(graph, {{"x", values_of_x}, {"w", values_of_w}});
-    expect_near(seen[0], values(wanted[0]), 1e-5);  // sums of 64 terms up to e
-    expect_near(seen[1], values(wanted[1]), 1e-5);
+    expect_near(seen[0], values_of(wanted[0]), 1e-5);  // sums of 64 terms up to e
+    expect_near(seen[1], values_of(wanted[1]), 1e-5);
   }
 }
 
@@ -320,7 +320,8 @@ TEST(Prepared, ChainsAndLoopsReadThem) {
     all["x"] = values_of_x;
     const auto wanted = evaluate(graph, all);
     const Outputs seen = program.run({{"x", values_of_x}});
-    for (std::size_t i = 0; i < 2; ++i) expect_near(seen[i], values(wanted[i]), 2e-3);  // sums of 64 * 64 terms up to 3, results up to 300
+    for (std::size_t i = 0; i < 2; ++i)
+      expect_near(seen[i], values_of(wanted[i]), 2e-3);  // sums of 64 * 64 terms up to 3, results up to 300
   }
 }
 
@@ -345,5 +346,5 @@ TEST(Prepared, KeepsOnlyWhatRunsRead) {
   EXPECT_TRUE(without_2.arrays[1]);
 }
 
-}  // namespace
+}  // namespace prepared_test
 }  // namespace rlx::test

@@ -65,7 +65,7 @@ TEST(Products, APartOfAParameterMayHaveTheSizeOfTheRun) {
   for (const std::int64_t rows : {16, 64, 5}) {
     const Array values_of_x = uniform(f32, {rows, 64}, -1, 1, 2);
     // Sums of 64 terms up to 1.
-    expect_near(program.run({{"x", values_of_x}}).at("y"), values(evaluate(graph, {{"x", values_of_x}, {"w", weights}})[0]), 1e-5);
+    expect_near(program.run({{"x", values_of_x}}).at("y"), values_of(evaluate(graph, {{"x", values_of_x}, {"w", weights}})[0]), 1e-5);
   }
 }
 
@@ -115,11 +115,11 @@ void expect_sum_after_product(int count) {
   for (const bool chain : {true, false}) {
     Graph graph;
     const Value a = graph.input("a", {64, 64}, f32), b = graph.input("b", {64, 64}, f32);
-    std::map<std::string, Feed> feeds{{"a", array(f32, {64, 64}, Doubles(4096, 1))}, {"b", array(f32, {64, 64}, Doubles(4096, 2))}};
+    std::map<std::string, Feed> feeds{{"a", array_of(f32, {64, 64}, Doubles(4096, 1))}, {"b", array_of(f32, {64, 64}, Doubles(4096, 2))}};
     Values addends;
     for (int i = 0; i < count; ++i) {
       addends.push_back(graph.input(fmt::format("x{}", i), {64, 64}, f32));
-      feeds.emplace(fmt::format("x{}", i), array(f32, {64, 64}, Doubles(4096, i)));
+      feeds.emplace(fmt::format("x{}", i), array_of(f32, {64, 64}, Doubles(4096, i)));
     }
     Value total = chain ? matmul(a, b) : addends[0];
     for (std::size_t i = chain ? 0 : 1; i < addends.size(); ++i) total = total + addends[i];
@@ -173,11 +173,11 @@ TEST(States, StartAtZeroAndFollowTheOutputOfTheirName) {
   Graph graph;
   graph.output("total", graph.state("total", {2}, f32) + graph.input("x", {2}, f32));
   Executable program = session().compile(graph);
-  const Array x = array(f32, {2}, {1, 10});
+  const Array x = array_of(f32, {2}, {1, 10});
   program.run({{"x", x}});
   expect_near(program.run({{"x", x}}).at("total"), {2, 20}, 0);
   expect_near(program.state("total"), {2, 20}, 0);
-  program.set_state("total", array(f32, {2}, {5, 5}));
+  program.set_state("total", array_of(f32, {2}, {5, 5}));
   expect_near(program.run({{"x", x}}).at("total"), {6, 15}, 0);
   expect_error(error_of([&] { program.state("x"); }), {"'x' is an input, not a state"});
   expect_error(error_of([&] { program.set_state("total", counting(i32, {2})); }), {"state 'total'", "i32", "f32"});
@@ -189,7 +189,7 @@ TEST(States, TakeTurnsWithTwoMemoriesAndLeaveWhatIsKept) {
   Graph graph;
   graph.output("total", reverse(graph.state("total", {2}, f32), {0}) + graph.input("x", {2}, f32));
   Executable program = session().compile(graph);
-  const Array x = array(f32, {2}, {1, 10});
+  const Array x = array_of(f32, {2}, {1, 10});
   const auto after_a_run = [&] {
     program.run({{"x", x}});
     return program.state("total").bytes().data();
@@ -203,7 +203,7 @@ TEST(States, TakeTurnsWithTwoMemoriesAndLeaveWhatIsKept) {
   EXPECT_EQ(beside, first);
   EXPECT_NE(after_a_run(), second);
   expect_near(kept, {22, 22}, 0);
-  const Array given = array(f32, {2}, {5, 5});
+  const Array given = array_of(f32, {2}, {5, 5});
   program.set_state("total", given);
   for (int run = 0; run < 3; ++run) program.run({{"x", x}});
   expect_near(given, {5, 5}, 0);
@@ -214,7 +214,7 @@ TEST(OutputsOfEveryKind, InputConstantViewAndDuplicate) {
   Graph graph;
   const Value x = graph.input("x", {2, 3}, f32), sum_of_x = sum(x, {1});
   graph.output("input", x);
-  graph.output("constant", graph.constant(array(f32, {2}, {7, 8})));
+  graph.output("constant", graph.constant(array_of(f32, {2}, {7, 8})));
   graph.output("view", reshape(x, {6}));
   graph.output("sum", sum_of_x);
   graph.output("again", sum_of_x);

@@ -5,7 +5,7 @@
 #include "rlx/ops.h"
 
 namespace rlx {
-namespace {
+namespace tensor_test {
 
 const Session& session() {
   static const Session one(Device::cpu(), {.threads = 2, .cache_folder = ""});
@@ -118,5 +118,5 @@ TEST(Tensor, TakesNumbers) {
 
 TEST(Tensor, RefusesAWrongShapeWhereItIsWritten) { EXPECT_THROW(vector_of({1, 2}) + vector_of({1, 2, 3}), Error); }
 
-}  // namespace
+}  // namespace tensor_test
 }  // namespace rlx
