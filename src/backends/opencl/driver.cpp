@@ -33,6 +33,7 @@ Driver functions_of(Library& library) {
   find("clReleaseCommandQueue", driver.ReleaseCommandQueue);
   find("clCreateBuffer", driver.CreateBuffer);
   find("clReleaseMemObject", driver.ReleaseMemObject);
+  find("clSetMemObjectDestructorCallback", driver.SetMemObjectDestructorCallback);
   find("clCreateProgramWithSource", driver.CreateProgramWithSource);
   find("clCreateProgramWithBinary", driver.CreateProgramWithBinary);
   find("clBuildProgram", driver.BuildProgram);

@@ -19,6 +19,7 @@ struct Driver {
   decltype(&clReleaseCommandQueue) ReleaseCommandQueue;
   decltype(&clCreateBuffer) CreateBuffer;
   decltype(&clReleaseMemObject) ReleaseMemObject;
+  decltype(&clSetMemObjectDestructorCallback) SetMemObjectDestructorCallback;
   decltype(&clCreateProgramWithSource) CreateProgramWithSource;
   decltype(&clCreateProgramWithBinary) CreateProgramWithBinary;
   decltype(&clBuildProgram) BuildProgram;
