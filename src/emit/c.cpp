@@ -87,7 +87,10 @@ class CPrinter : public BracesPrinter {
     used_buffers_.insert(id);
     return fmt::format("b{}[{}]", id, at);
   }
-  std::string load(ExprId id, const Expr& e) override { return scalars_.from_memory(element(e.buffer, index_of(id, e)), e.dtype); }
+  std::string load(ExprId id, const Expr& e) override {
+    const std::string at = index_of(id, e);
+    return scalars_.from_memory(element(e.buffer, along_.empty() ? at : sum(at, along_)), e.dtype);
+  }
   void store(const KernelStore& s) override {
     line(element(s.buffer, index(s.index)) + " = " + scalars_.to_memory(value(s.value), buffer(s.buffer).dtype) + ";");
   }
@@ -168,6 +171,43 @@ class CPrinter : public BracesPrinter {
     while (piece > 0 && (bytes % (1 << piece) != 0 || 1 << piece > most)) --piece;
     const std::string_view type = dialect_.pieces[piece];
     for (int i = 0; i < bytes >> piece; ++i) line(fmt::format("(({0}*)({1}))[{3}] = ((const {0}*)({2}))[{3}];", type, to, from, i));
+  }
+
+  // -- sums of products of 8-bit numbers
+
+  /// Of four terms all codes, of vectors that lie one behind the other, and then their products.
+  void print_dots(const Statement& s) override {
+    constexpr int terms = 4;
+    const Statement& lanes = s.body.back();
+    const DotLanes variables{lanes.variable, s.variable, width_};
+    const std::vector<std::set<int>> free = free_variables(kernel_);
+    loop("0", dim(kernel_.extent(s.variable)), terms, [&](const std::string& first) {
+      set_loop(s.variable, first);
+      set_loop(lanes.variable, first_of_block());
+      std::map<ExprId, std::string> codes;
+      for (const Statement& sum : lanes.body)
+        if (sum.kind == Statement::Kind::accumulate) codes[dot_sum(kernel_, free, sum.expr, variables)->code];
+      for (auto& [code, name] : codes) {
+        name = fmt::format("v{}", ++temporaries_);
+        line(fmt::format("{} {}[{}];", c_memory_type(dialect_, u8), name, terms * width_));
+      }
+      lane_loop(terms * width_, [&](const std::string& byte) { print_codes(lanes.body, codes, byte); });
+      for (const Statement& sum : lanes.body) {
+        if (sum.kind != Statement::Kind::accumulate) continue;
+        const DotSum dot = *dot_sum(kernel_, free, sum.expr, variables);
+        const Expr& x = kernel_.expr(dot.x);
+        line(scalars_.add_dots("&" + variable(sum.expr, "0"), codes.at(dot.code), "&" + element(x.buffer, index(x.index))) + ";");
+      }
+    });
+  }
+  void print_codes(const Block& body, const std::map<ExprId, std::string>& codes, const std::string& byte) {
+    std::set<ExprId> needed;
+    for (const auto& [code, name] : codes) needed.merge(needed_by(kernel_, code, [](ExprId) { return true; }));
+    along_ = byte;
+    for (const Statement& s : body)
+      if (s.kind == Statement::Kind::compute && needed.count(s.expr)) set_value(s.expr, compute(s.expr));
+    along_.clear();
+    for (const auto& [code, name] : codes) line(fmt::format("{}[{}] = {};", name, byte, scalars_.to_memory(value(code), u8)));
   }
 
   // -- blocks of sums of products
@@ -309,8 +349,9 @@ class CPrinter : public BracesPrinter {
 
   const CDialect& dialect_;
   CScalars scalars_;
-  int width_;    // of vectors
-  DType index_;  // of positions and sizes
+  int width_;          // of vectors
+  DType index_;        // of positions and sizes
+  std::string along_;  // the byte at hand of those that lie one behind the other
   std::set<int> used_buffers_;
 };
 

@@ -35,6 +35,7 @@ FunctionWords words_of(const CDialect& dialect) {
 }
 
 std::string definition(const CDialect& dialect, const std::string& name) {
+  if (name == "rlx_dots") return std::string(dialect.dots);
   CScalars scalars(dialect);
   const FunctionText functions(words_of(dialect), scalars);
   if (std::string text = functions.narrow_float(name); !text.empty())

@@ -23,6 +23,10 @@ class CScalars : public ScalarText {
   std::string prelude() const override;
   std::string from_memory(const std::string& raw, DType t);
   std::string to_memory(const std::string& value, DType t);
+  /// See CDialect::dots.
+  std::string add_dots(const std::string& sums, const std::string& codes, const std::string& x) {
+    return call("rlx_dots", fmt::format("{}, {}, {}", sums, codes, x));
+  }
 
  private:
   std::string_view pattern(ScalarOp op, DType t) const override;

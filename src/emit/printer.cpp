@@ -137,6 +137,7 @@ void KernelPrinter::print_compute(const Statement& s) {
 void KernelPrinter::print_loop(const Statement& s) {
   if (together_.count(s.variable)) return print_block(s.body);
   if (s.shared > 0) return print_shared(s);
+  if (s.dots) return print_dots(s);
   if (print_unrolled(s) || print_written_out(s)) return;
   if (s.vector > 1) return print_vectors(s);
   const auto [low, high] = range(s.variable);

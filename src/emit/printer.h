@@ -55,6 +55,8 @@ class KernelPrinter {
   void lane_loop(int lanes, const LoopBody& body) { lane_loop("0", std::to_string(lanes), lanes, body); }
   /// The position at hand of a kernel that is a block of sums of products.
   virtual void print_product(const ProductBlock& block) { fail_internal("emit: a block of {} sums", block.sums.size()); }
+  /// A loop of sums by fours.
+  virtual void print_dots(const Statement& /*loop*/) { fail_internal("emit: sums by fours"); }
   // Of groups of lanes: the lane, and which of a block's rows it has; a name for a value that is computed here; what another lane has,
   // whose number differs in these bits; memory that lanes share; where all wait; what is done where a condition holds.
   virtual std::string group_lane() { fail_internal("emit: a group of lanes"); }
@@ -105,6 +107,7 @@ class KernelPrinter {
   void print_position(const std::string& flat);
   void set_loop(int loop, const std::string& at) { variables_[static_cast<std::size_t>(loop)] = at; }
   const std::string& loop_at(int loop) const { return variables_[static_cast<std::size_t>(loop)]; }
+  const std::string& first_of_block() const { return block_range_.first; }
   void set_value(ExprId id, const std::string& text) { values_[static_cast<std::size_t>(id)] = text; }
   /// A size. Those of symbols are computed once, in `entry_`.
   std::string dim(const Dim& d);

@@ -1,7 +1,9 @@
 #include "kernel/product_block.h"
 
 #include <algorithm>
+#include <bit>
 
+#include "kernel/cost.h"
 #include "kernel/lanes.h"
 #include "kernel/runs.h"
 
@@ -95,6 +97,80 @@ class Finder {
 
 std::optional<ProductBlock> product_block(const Kernel& kernel, const std::vector<std::set<int>>& free, int width) {
   return Finder(kernel, free, width).find();
+}
+
+namespace {
+
+/// The largest value of an integer that is never negative; nothing where that is not known, or the bytes that it is made of lie otherwise.
+class DotCode {
+ public:
+  DotCode(const Kernel& kernel, const std::vector<std::set<int>>& free, const DotLanes& lanes)
+      : kernel_(kernel), free_(free), lanes_(lanes) {}
+
+  std::optional<std::int64_t> most(ExprId id) const {
+    const Expr& e = kernel_.expr(id);
+    if (e.kind == Expr::Kind::constant) return e.number >= 0 ? std::optional(static_cast<std::int64_t>(e.number)) : std::nullopt;
+    if (e.kind == Expr::Kind::load) return e.dtype == u8 && lies_by_lanes(e.index) ? std::optional<std::int64_t>(255) : std::nullopt;
+    if (e.kind != Expr::Kind::scalar) return std::nullopt;
+    const auto a = most(e.args[0]);
+    if (!a || e.args.size() == 1) return e.op == ScalarOp::cast ? a : std::nullopt;
+    if (e.op == ScalarOp::shr && is_shared(e.args[1])) return a;
+    const auto b = most(e.args[1]);
+    if (!b) return std::nullopt;
+    switch (e.op) {
+      case ScalarOp::logical_and: return std::min(*a, *b);
+      case ScalarOp::logical_or: return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max(*a, *b)) + 1)) - 1;
+      case ScalarOp::add: return *a + *b;
+      case ScalarOp::shl: return *b < 8 ? std::optional(*a << *b) : std::nullopt;
+      default: return std::nullopt;
+    }
+  }
+
+ private:
+  /// Bytes of vectors that lie one behind the other.
+  bool lies_by_lanes(const Index& index) const {
+    const Index steps = Index::variable(lanes_.lane, kernel_.extent(lanes_.lane)) +
+                        Index::variable(lanes_.terms, kernel_.extent(lanes_.terms)) * Dim(lanes_.width);
+    return steps_by_one(index, lanes_.lane) && !needs_either(index - steps);
+  }
+  bool needs_either(const Index& index) const {
+    std::set<int> needed;
+    add_index_variables(index, free_, needed);
+    return needed.count(lanes_.lane) > 0 || needed.count(lanes_.terms) > 0;
+  }
+  bool is_shared(ExprId id) const {
+    const std::set<int>& needed = free_[static_cast<std::size_t>(id)];
+    return !needed.count(lanes_.lane) && !needed.count(lanes_.terms);
+  }
+
+  const Kernel& kernel_;
+  const std::vector<std::set<int>>& free_;
+  const DotLanes& lanes_;
+};
+
+}  // namespace
+
+bool is_dot_code(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId code, const DotLanes& lanes) {
+  constexpr std::int64_t below = 128;
+  const auto most = DotCode(kernel, free, lanes).most(code);
+  return most && *most < below && free[static_cast<std::size_t>(code)].count(lanes.lane) > 0;
+}
+
+std::optional<DotSum> dot_sum(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId sum, const DotLanes& lanes) {
+  const Expr& e = kernel.expr(sum);
+  if (e.kind != Expr::Kind::reduce || e.reduce != ReduceKind::sum || e.dtype != i32) return std::nullopt;
+  const Expr& body = kernel.expr(e.args[0]);
+  if (body.kind != Expr::Kind::scalar || body.op != ScalarOp::mul) return std::nullopt;
+  for (const std::size_t side : {0, 1}) {
+    const Expr& x = kernel.expr(body.args[side]);
+    const ExprId code = body.args[1 - side];
+    if (x.kind != Expr::Kind::scalar || x.op != ScalarOp::cast || !is_dot_code(kernel, free, code, lanes)) continue;
+    const Expr& load = kernel.expr(x.args[0]);
+    const bool is_shared = !free[static_cast<std::size_t>(x.args[0])].count(lanes.lane);
+    if (load.kind == Expr::Kind::load && load.dtype == i8 && is_shared && steps_by_one(load.index, lanes.terms))
+      return DotSum{code, x.args[0]};
+  }
+  return std::nullopt;
 }
 
 }  // namespace rlx

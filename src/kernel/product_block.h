@@ -25,4 +25,15 @@ struct ProductBlock {
 /// The block in which a kernel computes its reductions, where all are such sums. `width`: elements of a vector.
 std::optional<ProductBlock> product_block(const Kernel& kernel, const std::vector<std::set<int>>& free, int width);
 
+/// Where sums of i32 are of codes below 128, which neighbouring bytes have, times numbers of 8 bits that all lanes share: a loop adds four
+/// of their terms at a time. Bytes of neighbouring lanes lie side by side, those of the next term behind these.
+struct DotLanes {
+  int lane, terms, width;  // the variables, and how many lanes a vector has
+};
+struct DotSum {
+  ExprId code, x;  // x: the load
+};
+bool is_dot_code(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId code, const DotLanes& lanes);
+std::optional<DotSum> dot_sum(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId sum, const DotLanes& lanes);
+
 }  // namespace rlx

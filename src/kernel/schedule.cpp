@@ -30,6 +30,7 @@ class Scheduler {
     if (own_scope) {
       Block body = close();
       if (lane_ >= 0) body = split_lanes(kernel_, free_, lane_, std::move(body), result.per_lane);
+      if (lane_ >= 0 && options_.dots) mark_dots(body);
       const auto kind = neighbours_ > 1 ? Statement::Kind::lanes : lane_ >= 0 ? Statement::Kind::blocks : Statement::Kind::loop;
       scopes_.back().block.push_back({kind, -1, loops.back(), -1, std::move(body)});
       scopes_.back().block.back().vector = neighbours_;
@@ -128,6 +129,24 @@ class Scheduler {
     std::set<int> all = free_[static_cast<std::size_t>(store.value)];
     add_index_variables(store.index, free_, all);
     return all;
+  }
+  void mark_dots(Block& body) const {
+    for (Statement& s : body) {
+      s.dots = s.kind == Statement::Kind::loop && adds_dots(s);
+      mark_dots(s.body);
+    }
+  }
+  /// Whether it computes nothing but such sums.
+  bool adds_dots(const Statement& loop) const {
+    const Dim& terms = kernel_.extent(loop.variable);
+    const auto computes = [](const Statement& s) { return s.kind == Statement::Kind::compute; };
+    if (!terms.is_static() || terms.value() % 4 != 0 || loop.body.empty() || loop.body.back().kind != Statement::Kind::lanes) return false;
+    if (!std::all_of(loop.body.begin(), loop.body.end() - 1, computes) || kernel_.extent(lane_).upper() % options_.vector != 0)
+      return false;
+    return std::ranges::all_of(loop.body.back().body, [&](const Statement& s) {
+      return computes(s) ||
+             (s.kind == Statement::Kind::accumulate && dot_sum(kernel_, free_, s.expr, {lane_, loop.variable, options_.vector}));
+    });
   }
   void open(std::set<int> variables) { scopes_.push_back({std::move(variables), {}, {}}); }
   Block close() {

@@ -33,6 +33,7 @@ struct Statement {
   bool kept = false;                  // compute: an earlier loop over the same row left the value
   std::int64_t steps = 0, whole = 0;  // runs: see Runs
   int vector = 1;                     // loop: so many neighbouring values are computed side by side
+  bool dots = false;                  // loop: of sums that are DotSums, of which lanes inside have one each
   // Loops of a group of lanes.
   int shared = 0;  // each lane has every so manieth vector of its values; beyond 1: counted together with those of so many - 1 loops inside
   int slots = 0;   // so many vectors are a lane's at most, and what it keeps of them has a place for each; 0: not known
@@ -45,6 +46,7 @@ inline constexpr int warp_lanes = 32;    // that exchange numbers without memory
 struct ScheduleOptions {
   bool lanes = false;    // a thread computes one position of the grid, and there are many of them; else few threads go through ranges
   int vector = 1;        // with lanes: numbers of 32 bits that a thread computes at a time in loops of its own
+  bool dots = false;     // with vectors: sums of products of 8-bit numbers are added by fours, see DotSum
   bool products = true;  // with lanes: a thread may compute a block of sums of products
   int group = 0;         // with lanes: the most of them that work together on a row; 0: memory on chip is like any other, and none do
 };

@@ -1,5 +1,6 @@
 // Weights in blocks on an OpenCL device: they are decoded and multiplied there as they are, by kernels from the schemes of src/quant.
 #include <cmath>
+#include <limits>
 
 #include "backends/block_cases.h"
 #include "backends/opencl/memory.h"
@@ -73,17 +74,17 @@ struct Size {
   std::int64_t rows, columns, depth;
 };
 
-/// Products of all types in one program.
-void expect_products(const Session& session, const Size& size) {
+/// Products of all types in one program, with x as it is or rounded to 8 bits.
+void expect_products(const Session& session, const Size& size, bool int8 = false) {
   Graph graph("products");
   const Value x = graph.input("x", {size.rows, size.depth}, f32);
   std::map<std::string, Array> params;
   for (const BlockFormat& format : block_formats()) {
-    if (format.values == 1) continue;
+    if (format.values == 1 || (int8 && format.values % 32 != 0)) continue;
     const std::string name(format.name);
     const std::vector<std::byte> blocks = random_blocks(format, size.columns, size.depth);
     params.emplace(name, bytes_of(blocks, {size.columns, row_bytes(format, size.depth)}));
-    graph.output("y_" + name, block_dot(x, graph.param(name, {size.columns, row_bytes(format, size.depth)}, u8), name, false));
+    graph.output("y_" + name, block_dot(x, graph.param(name, {size.columns, row_bytes(format, size.depth)}, u8), name, int8));
   }
   const Array values = Array::of<float>({size.rows, size.depth}, random_floats(size.rows * size.depth, 3));
   Executable executable = session.compile(graph);
@@ -96,6 +97,29 @@ void expect_products(const Session& session, const Size& size) {
 
 TEST_F(BlocksOnOpenCl, MultipliesOneRowByEveryType) { expect_products(session_on(backend()), {1, 48, 512}); }
 TEST_F(BlocksOnOpenCl, MultipliesRowsThatFillNoBlockOfThem) { expect_products(session_on(backend()), {11, 37, 256}); }
+
+TEST_F(BlocksOnOpenCl, MultipliesOneRowOfCodesByEveryType) { expect_products(session_on(backend()), {1, 48, 512}, true); }
+TEST_F(BlocksOnOpenCl, MultipliesRowsOfCodesThatFillNoBlockOfThem) { expect_products(session_on(backend()), {11, 37, 256}, true); }
+
+/// The codes of a group are numbers that say nothing where its largest number is 0, infinite or NaN.
+TEST_F(BlocksOnOpenCl, GroupsWithoutAScaleAreWhatTheyAreElsewhere) {
+  constexpr std::int64_t rows = 4, depth = 64;
+  const BlockFormat& format = *find_block_format("Q4_0");
+  std::vector<float> values = random_values(rows * depth, 3);
+  std::fill_n(values.begin(), 32, 0.0F);
+  values[depth + 5] = std::numeric_limits<float>::infinity();
+  values[2 * depth + 40] = std::numeric_limits<float>::quiet_NaN();
+  Graph graph("products");
+  graph.output("y", block_dot(graph.input("x", {rows, depth}, f32), graph.param("w", {16, row_bytes(format, depth)}, u8), "Q4_0", true));
+  std::map<std::string, Array> all{{"w", bytes_of(random_blocks(format, 16, depth), {16, row_bytes(format, depth)})}};
+  Executable executable = session_on(backend()).compile(graph);
+  executable.set_params(all);
+  all.emplace("x", Array::of<float>({rows, depth}, values));
+  const std::vector<float> seen = executable.run({{"x", all.at("x")}}).at("y").floats(), wanted = evaluate(graph, all)[0].floats();
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(std::isnan(wanted[i]) ? std::isnan(seen[i]) : std::abs(seen[i] - wanted[i]) < 1e-5)
+        << i << ": " << seen[i] << ", " << wanted[i];
+}
 
 TEST_F(BlocksOnOpenCl, MultipliesAsManyRowsAsARunHas) {
   Graph graph("products");

@@ -34,6 +34,7 @@ struct OpenClDevice : Backend {
     if (facts.has_f64) caps.multiplied.push_back(f64);
     else caps.lacks.push_back(f64);
     caps.schedule = {.lanes = true, .vector = facts.is_cpu ? f32_of_vector : 1};
+    caps.schedule.dots = facts.is_cpu && facts.registers >= f32_of_vector;
     return {"opencl", fingerprint(facts), 0, std::move(caps), print, kernel_claims(options.claims)};
   }
   DeviceMemory* memory() const override { return opened.get(facts); }

@@ -62,6 +62,7 @@ DeviceFacts facts_of(const std::shared_ptr<const Driver>& opened, cl_platform_id
   facts.memory_is_hosts = device_number<cl_bool>(driver, id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   facts.local_bytes = wide(CL_DEVICE_LOCAL_MEM_SIZE);
   facts.local_is_memory = narrow(CL_DEVICE_LOCAL_MEM_TYPE) == CL_GLOBAL;
+  facts.registers = narrow(CL_DEVICE_NATIVE_VECTOR_WIDTH_INT);
   facts.units = narrow(CL_DEVICE_MAX_COMPUTE_UNITS);
   facts.largest_group = device_number<std::size_t>(driver, id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   facts.clock_mhz = narrow(CL_DEVICE_MAX_CLOCK_FREQUENCY);

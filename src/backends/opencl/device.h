@@ -24,6 +24,7 @@ struct DeviceFacts {
   bool memory_is_hosts = false;  // it reads the host's memory as fast as its own
   bool local_is_memory = false;  // what groups share is no faster than other memory
   std::int64_t units = 0, largest_group = 0, clock_mhz = 0;
+  std::int64_t registers = 0;  // integers of 32 bits that one holds
 };
 
 /// The devices of all platforms; where there are none, why, and what to install.

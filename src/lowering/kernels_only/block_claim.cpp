@@ -58,6 +58,12 @@ class Blocks final : public GraphClaim {
  public:
   explicit Blocks(Draft& draft) : draft_(draft), blocks_(block_graph(draft.graph)) {}
 
+  void store_operands() override {
+    for (std::int32_t id = 0; id < static_cast<std::int32_t>(draft_.graph.size()); ++id)
+      if (const Node& node = draft_.graph.node(id); draft_.cut.live(id) && has_block_kernels(draft_.graph, node, draft_.target.caps))
+        if (const auto coded = coded_operand(draft_.graph, node.operands[0])) draft_.cut.store(coded->scales);
+  }
+
   std::optional<Launch> launch(ValueId value) override {
     if (!has_block_kernels(draft_.graph, draft_.graph.node(value.node), draft_.target.caps)) return std::nullopt;
     Launch launch;
@@ -81,7 +87,9 @@ struct BlockClaim final : Claim {
   bool takes(const Graph& graph, const Node& node, const Caps& caps) const override { return has_block_kernels(graph, node, caps); }
   ValueId read_operand(const Graph& graph, const Node& node, std::size_t operand) const override {
     const ValueId v = node.operands[operand];
-    return graph.type(v).dtype == u8 ? where_it_lies(graph, v) : v;
+    if (graph.type(v).dtype == u8) return where_it_lies(graph, v);
+    const auto coded = coded_operand(graph, v);
+    return coded ? coded->codes : v;
   }
   Graph prepare(const Graph& graph, const Caps& caps) const override { return interleaved(graph, caps.schedule.vector); }
   std::unique_ptr<GraphClaim> start(Draft& draft) const override { return std::make_unique<Blocks>(draft); }

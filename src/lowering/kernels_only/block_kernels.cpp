@@ -6,6 +6,7 @@
 #include "kernel/pull.h"
 #include "kernel/simplify.h"
 #include "lowering/kernels_only/block_values.h"
+#include "ops/quant/eight_bits.h"
 #include "quant/block_format.h"
 
 namespace rlx {
@@ -105,7 +106,9 @@ class Decoding : public BlockKernelBuilder {
 class BlockProduct : public BlockKernelBuilder {
  public:
   BlockProduct(const BlockGraph& graph, std::int32_t node, const Puller::IsStored& is_stored, const ScheduleOptions& schedule)
-      : BlockKernelBuilder(graph, node, is_stored, schedule), width_(graph.interleaved.empty() ? 1 : schedule.vector) {}
+      : BlockKernelBuilder(graph, node, is_stored, schedule),
+        width_(graph.interleaved.empty() ? 1 : schedule.vector),
+        coded_(coded_operand(graph_, node_.operands[0])) {}
 
   Kernel kernel(std::int64_t rows) {
     const Type& x = type(node_.operands[0]);
@@ -123,6 +126,7 @@ class BlockProduct : public BlockKernelBuilder {
     const int runs = in_groups_ && format_.values % (most_neighbours * runs_of_group) == 0 ? runs_of_group : side_by_side;
     const Index first_run = variable(format_.values / (most_neighbours * runs), terms_);
     const Index i = variable(most_neighbours, terms_);
+    const bool scaled = rows == 1 || coded_;  // what neighbours share is multiplied once
     for (std::int64_t result = 0; result < rows * beside; ++result) {
       const Index row = rows == 1 ? first : row_at(first, result, rows, all_rows);
       const Index column = beside == 1 ? first_column : first_column + Index(Dim(result));
@@ -133,11 +137,13 @@ class BlockProduct : public BlockKernelBuilder {
       for (int side = 0; side < runs; ++side) {
         const Index j = first_run * Dim(most_neighbours * runs) + Index(Dim(side * most_neighbours)) + i;
         const ExprId weight = element(node_.operands[1], of_weights, number, j);
-        const ExprId factor = x_at(row * depth + number * Dim(format_.values) + j);
-        const ExprId part = rows == 1 ? scaled_sum(weight, factor) : total(kernel_.scalar(ScalarOp::mul, {factor, weight}, f32), terms_);
+        const Index at = row * depth + number * Dim(format_.values) + j;
+        const ExprId factor = coded_ ? load_at(coded_->codes, at) : load_at(node_.operands[0], at);
+        ExprId part = scaled ? scaled_sum(weight, factor) : total(kernel_.scalar(ScalarOp::mul, {factor, weight}, f32), terms_);
+        if (coded_) part = product(part, load_at(coded_->scales, Index::quotient(at - i, EightBits::group)));
         sum = sum < 0 ? part : kernel_.scalar(ScalarOp::add, {sum, part}, f32);
       }
-      if (rows == 1) sum = total_of_scaled(sum);
+      if (scaled) sum = total_of_scaled(sum);
       if (x.dtype != f32) sum = kernel_.scalar(ScalarOp::cast, {sum}, x.dtype);
       store(row * Dim(columns) + column, sum);
     }
@@ -158,23 +164,23 @@ class BlockProduct : public BlockKernelBuilder {
     };
     return Index::loaded(kernel_.scalar(ScalarOp::min, {number(row), number(Index(rows - Dim(1)))}, i64), rows);
   }
-  ExprId x_at(const Index& at) {
-    const Type& x = type(node_.operands[0]);
+  /// An element of a stored value, as f32.
+  ExprId load_at(ValueId value, const Index& at) {
     Expr load;
     load.kind = Expr::Kind::load;
-    load.dtype = x.dtype;
-    load.buffer = puller_.buffer_of(node_.operands[0], false);
+    load.dtype = type(value).dtype;
+    load.buffer = puller_.buffer_of(value, false);
     load.index = at;
-    load.last = x.size() - Dim(1);
+    load.last = type(value).size() - Dim(1);
     const ExprId loaded = kernel_.add(std::move(load));
-    return x.dtype == f32 ? loaded : kernel_.scalar(ScalarOp::cast, {loaded}, f32);
+    return type(value).dtype == f32 ? loaded : kernel_.scalar(ScalarOp::cast, {loaded}, f32);
   }
   ExprId total(ExprId term, std::vector<int> variables) {
     if (variables.empty()) return term;
     Expr sum;
     sum.kind = Expr::Kind::reduce;
     sum.reduce = ReduceKind::sum;
-    sum.dtype = f32;
+    sum.dtype = kernel_.expr(term).dtype;
     sum.args = {term};
     sum.variables = std::move(variables);
     sum.origin = result_;
@@ -202,19 +208,42 @@ class BlockProduct : public BlockKernelBuilder {
       return a.offset < 0 && b.offset < 0 ? Line{product(a.scale, b.scale), product(a.code, b.code), -1} : whole;
     }
     const bool adds_same = (e.op == ScalarOp::add || e.op == ScalarOp::sub) && b.is_same() && a.offset < 0;
-    if (!in_groups_ || !adds_same) return whole;
+    if (!(in_groups_ || coded_) || !adds_same) return whole;
     return {a.scale, a.code, e.op == ScalarOp::add ? b.offset : kernel_.scalar(ScalarOp::neg, {b.offset}, f32)};
   }
   /// The sum over neighbours of `factor` times `weight`, where what of the weight is the same for all of them is multiplied once.
   ExprId scaled_sum(ExprId weight, ExprId factor) {
     const std::vector<int> neighbours{terms_.back()};
     const Line of = line(weight);
-    const ExprId sum = product(of.scale, total(product(factor, of.code), neighbours));
+    const auto integers = coded_ && of.code >= 0 ? sum_of_codes(of.code, factor) : std::nullopt;
+    const ExprId sum = product(of.scale, integers ? *integers : total(product(factor, of.code), neighbours));
     return of.offset < 0 ? sum : kernel_.scalar(ScalarOp::add, {sum, product(of.offset, total(factor, neighbours))}, f32);
+  }
+  /// The same of codes of both, in integers, where a loop adds these by fours: what makes a code signed is added behind the loop.
+  std::optional<ExprId> sum_of_codes(ExprId weight, ExprId factor) {
+    const auto inside = [&](ExprId id, ScalarOp op) {
+      const Expr& e = kernel_.expr(id);
+      return e.kind == Expr::Kind::scalar && e.op == op ? e.args : std::vector<ExprId>{};
+    };
+    const std::vector<ExprId> widened = inside(weight, ScalarOp::cast);
+    if (widened.empty() || width_ == 1) return std::nullopt;
+    const std::vector<ExprId> less = inside(widened[0], ScalarOp::sub);
+    const ExprId code = less.empty() ? widened[0] : less[0];
+    const auto free = free_variables(kernel_);
+    if (!is_dot_code(kernel_, free, code, {kernel_.loops.back(), terms_.back(), static_cast<int>(width_)})) return std::nullopt;
+    const std::vector<int> neighbours{terms_.back()};
+    const ExprId x = kernel_.scalar(ScalarOp::cast, inside(factor, ScalarOp::cast), i32);
+    ExprId sum = total(kernel_.scalar(ScalarOp::mul, {x, code}, i32), neighbours);
+    if (!less.empty()) {
+      const ExprId all = kernel_.scalar(ScalarOp::mul, {total(x, neighbours), less[1]}, i32);
+      sum = kernel_.scalar(ScalarOp::sub, {sum, all}, i32);
+    }
+    return kernel_.scalar(ScalarOp::cast, {sum}, f32);
   }
   ExprId total_of_scaled(ExprId sum) { return total(sum, {terms_.begin(), terms_.end() - 1}); }
 
   std::int64_t width_;
+  std::optional<CodedOperand> coded_;  // x
   std::vector<int> terms_;
 };
 
@@ -227,8 +256,8 @@ bool has_block_kernels(const Graph& graph, const Node& node, const Caps& caps) {
   const BlockFormat& format = format_of(node);
   if (node.op->name == "decode_blocks") return caps.has(f64) || format.name != "F64";
   const Type &x = graph.type(node.operands[0]), &blocks = graph.type(node.operands[1]);
-  return !std::get<bool>(node.attrs[1]) && format.values > 1 && is_narrow_float(x.dtype) && caps.has(x.dtype) && blocks.is_static() &&
-         x.shape.back().is_static();
+  return (caps.schedule.dots || !std::get<bool>(node.attrs[1])) && format.values > 1 && is_narrow_float(x.dtype) && caps.has(x.dtype) &&
+         blocks.is_static() && x.shape.back().is_static();
 }
 
 std::vector<BlockKernelOfRows> block_kernels(const BlockGraph& graph, std::int32_t node, const std::function<bool(ValueId)>& is_stored,

@@ -5,13 +5,20 @@
 #include "ir/rebuild.h"
 #include "ir/sources.h"
 #include "lowering/kernels_only/block_values.h"
+#include "ops/quant/eight_bits.h"
 #include "passes/run_invariant.h"
-#include "rlx/ops.h"
 
 namespace rlx {
 namespace {
 
 bool is_product(const Node& node) { return node.op->name == "block_dot" || node.op->name == "grouped_block_dot"; }
+bool rounds(const Node& node) { return is_product(node) && std::get<bool>(node.attrs[1]); }
+
+/// x rounded to 8 bits, in a form in which the codes can be stored.
+Value coded(Value x) {
+  const EightBits parts = EightBits::of(x);
+  return reshape(cast(cast(parts.codes, i8), x.dtype()) * parts.scales, x.shape());
+}
 
 class Interleaver {
  public:
@@ -23,7 +30,8 @@ class Interleaver {
     for (const std::int32_t id : out_.needed()) {
       const Node& node = graph_.node(id);
       if (reads_blocks(node)) add_tables(std::get<std::string>(node.attrs[0]), result.tables);
-      if (is_product(node) && weights_.contains(node.operands[1])) out_.replace(id, {product(node, out_.operands(id), result.interleaved)});
+      if (is_product(node) && (weights_.contains(node.operands[1]) || rounds(node)))
+        out_.replace(id, {product(node, out_.operands(id), result.interleaved)});
       else if (node.op->address) out_.copy(id, reading(node, out_.operands(id), result.interleaved));
       else out_.copy(id);
     }
@@ -76,8 +84,11 @@ class Interleaver {
 
   Value product(const Node& node, Values operands, std::set<ValueId>& interleaved) {
     const Dim rows = operands[1].dim(-2);
-    operands[1] = views(node.operands[1], interleaved).padded;
-    return slice_axis(emit(out_.data(), *node.op, node.attrs, operands)[0], -1, 0, rows);
+    const DType dtype = operands[0].dtype();
+    Attrs attrs = node.attrs;
+    if (rounds(node)) operands[0] = coded(widen(operands[0])), attrs[1] = false;
+    if (weights_.contains(node.operands[1])) operands[1] = views(node.operands[1], interleaved).padded;
+    return slice_axis(cast(emit(out_.data(), *node.op, attrs, operands)[0], dtype), -1, 0, rows);
   }
   /// The operands of a node that reads a few rows, such as those of the tokens at hand: the weights need not lie there twice.
   Values reading(const Node& node, Values operands, std::set<ValueId>& interleaved) {
@@ -94,6 +105,18 @@ class Interleaver {
 };
 
 }  // namespace
+
+std::optional<CodedOperand> coded_operand(const Graph& graph, ValueId x) {
+  const auto inside = [&](ValueId v, std::string_view op) -> std::optional<ValueId> {
+    const Node& node = graph.node(v.node);
+    return node.op->name == op ? std::optional(node.operands[0]) : std::nullopt;
+  };
+  const auto product = inside(x, "reshape");
+  if (!product || !inside(*product, "mul")) return std::nullopt;
+  const auto& factors = graph.node(product->node).operands;
+  const auto codes = inside(factors[0], "cast"), scales = inside(factors[1], "broadcast");
+  return codes && scales && graph.type(*codes).dtype == i8 ? std::optional(CodedOperand{*codes, *scales}) : std::nullopt;
+}
 
 bool reads_blocks(const Node& node) { return is_product(node) || node.op->name == "decode_blocks"; }
 

@@ -1,7 +1,7 @@
 // Values in blocks, as GGUF files hold them: their decoding, and products with weights in blocks.
 #include <cstring>
 
-#include "ops/wide.h"
+#include "ops/quant/eight_bits.h"
 #include "quant/block_format.h"
 
 namespace rlx {
@@ -46,19 +46,11 @@ struct DecodeBlocks {
 };
 const Op<DecodeBlocks> decode_blocks_op;
 
-struct EightBits {
-  static constexpr std::int64_t group = 32;  // values that share a scale
-
-  /// x as the products of 8-bit codes with a scale for each 32 neighbours on the last axis: the largest |x| is 127 scales.
-  static Value rounded(Value x) {
-    Dims shape = x.shape();
-    shape.back() = *Dim::exact_div(shape.back(), group);
-    shape.push_back(group);
-    Value groups = reshape(x, shape), most = reduce_max(abs(groups), {-1}, true);
-    Value inverse = select(gt(most, like(most, 0)), 127.0 / most, like(most, 0));
-    return reshape(round(groups * inverse) * (most / 127.0), x.shape());
-  }
-};
+// What the codes of x and their scales stand for.
+Value of_eight_bits(Value x) {
+  const EightBits parts = EightBits::of(x);
+  return reshape(parts.codes * parts.scales, x.shape());
+}
 
 struct BlockDot {
   static constexpr OpKind kind = OpKind::composite;
@@ -78,7 +70,7 @@ struct BlockDot {
         (op.int8 && format.values % EightBits::group))
       fail("rlx.block_dot: x {}, blocks {} of {} do not fit (allowed: [..., K] and [N, K / {} * {}]{})", x.type().to_string(),
            blocks.type().to_string(), format.name, format.values, format.bytes, op.int8 ? ", for int8 blocks of 32 values" : "");
-    if (op.int8) return cast(block_dot(EightBits::rounded(widen(x)), blocks, op.type, false), x.dtype());
+    if (op.int8) return cast(block_dot(of_eight_bits(widen(x)), blocks, op.type, false), x.dtype());
     return times_blocks(op, widen(x), blocks, x.dtype());
   }
   /// Rounding counts as the identity. Not by the op itself: where it is batched, its jvp is batched with it.
@@ -115,7 +107,7 @@ struct GroupedBlockDot {
       fail("rlx.grouped_block_dot: x {}, blocks {} of {}, expert {} do not fit (allowed: [M, K], [E, N, K / {} * {}] and integers [M]{})",
            x.type().to_string(), blocks.type().to_string(), format.name, expert.type().to_string(), format.values, format.bytes,
            op.int8 ? ", for int8 blocks of 32 values" : "");
-    if (op.int8) return cast(grouped_block_dot(EightBits::rounded(widen(x)), blocks, expert, op.type, false), x.dtype());
+    if (op.int8) return cast(grouped_block_dot(of_eight_bits(widen(x)), blocks, expert, op.type, false), x.dtype());
     return times_blocks(op, widen(x), blocks, expert, x.dtype());
   }
   /// As block_dot's.
