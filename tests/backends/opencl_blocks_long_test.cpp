@@ -177,6 +177,35 @@ TEST_F(BlocksOnOpenCl, WeightsTakeTheMemoryThatTheyHaveInTheFile) {
   EXPECT_LE(in_use() - before, columns * bytes + (1 << 20));
 }
 
+/// Codes that a graph itself has, of which a group has one scale or each place in a group one.
+void expect_given_codes(const Session& session, const Dims& scales) {
+  constexpr std::int64_t rows = 3, depth = 256;
+  const BlockFormat& format = *find_block_format("Q4_K");
+  Graph graph("codes");
+  const Value codes = cast(graph.input("codes", {rows, depth / 32, 32}, i8), f32);
+  const Value x = reshape(codes * graph.input("scales", scales, f32), {rows, depth});
+  graph.output("y", block_dot(x, graph.param("w", {32, row_bytes(format, depth)}, u8), "Q4_K", false));
+  Array values(i8, {rows, depth / 32, 32});
+  for (std::int64_t i = 0; i < values.size(); ++i) values.set_int(i, i * 37 % 256 - 128);
+  std::vector<std::int64_t> shape;
+  for (const Dim& size : scales) shape.push_back(size.value());
+  const Array factors = Array::of<float>(shape, random_values(shape[0] * shape[1] * shape[2], 5));
+  std::map<std::string, Array> all{{"w", bytes_of(random_blocks(format, 32, depth), {32, row_bytes(format, depth)})}};
+  Executable executable = session.compile(graph);
+  executable.set_params(all);
+  all.emplace("codes", values), all.emplace("scales", factors);
+  const std::vector<float> seen = executable.run({{"codes", values}, {"scales", factors}}).at("y").floats();
+  const std::vector<float> wanted = evaluate(graph, all)[0].floats();
+  // Terms of up to 128, of which the sum of the absolute values is rounded a few times.
+  for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(seen[i], wanted[i], 2e-6 * 128 * std::sqrt(depth)) << i;
+}
+
+TEST_F(BlocksOnOpenCl, MultipliesCodesOfTheGraph) {
+  const auto gpu = first_device_with([](opencl::DeviceFacts& facts) { facts.is_cpu = false; });
+  for (const Session& session : {session_on(backend()), session_on(*gpu)})
+    for (const Dims& scales : {Dims{3, 8, 1}, Dims{3, 1, 32}}) expect_given_codes(session, scales);
+}
+
 /// As GPUs get them: a lane computes one result.
 TEST_F(BlocksOnOpenCl, ScalarLanesReadBlocksAsTheyAre) {
   const auto gpu = first_device_with([](opencl::DeviceFacts& facts) { facts.is_cpu = false; });

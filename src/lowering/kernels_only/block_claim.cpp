@@ -61,7 +61,11 @@ class Blocks final : public GraphClaim {
   void store_operands() override {
     for (std::int32_t id = 0; id < static_cast<std::int32_t>(draft_.graph.size()); ++id)
       if (const Node& node = draft_.graph.node(id); draft_.cut.live(id) && has_block_kernels(draft_.graph, node, draft_.target.caps))
-        if (const auto coded = coded_operand(draft_.graph, node.operands[0])) draft_.cut.store(coded->scales);
+        if (const auto coded = coded_operand(draft_.graph, node.operands[0])) {
+          draft_.cut.store(coded->scales);
+          // A sum in front of them is computed in loops of its own shape.
+          if (draft_.graph.node(coded->rounded.node).op->loop) draft_.cut.store(coded->rounded);
+        }
   }
 
   std::optional<Launch> launch(ValueId value) override {

@@ -1,5 +1,7 @@
 #include "lowering/kernels_only/interleaved_blocks.h"
 
+#include <utility>
+
 #include "ir/graph_data.h"
 #include "ir/op.h"
 #include "ir/rebuild.h"
@@ -115,7 +117,14 @@ std::optional<CodedOperand> coded_operand(const Graph& graph, ValueId x) {
   if (!product || !inside(*product, "mul")) return std::nullopt;
   const auto& factors = graph.node(product->node).operands;
   const auto codes = inside(factors[0], "cast"), scales = inside(factors[1], "broadcast");
-  return codes && scales && graph.type(*codes).dtype == i8 ? std::optional(CodedOperand{*codes, *scales}) : std::nullopt;
+  if (!codes || !scales || graph.type(*codes).dtype != i8) return std::nullopt;
+  Dims one_a_group = graph.type(*codes).shape;
+  if (!(std::exchange(one_a_group.back(), 1) == Dim(EightBits::group)) || graph.type(*scales).shape != one_a_group) return std::nullopt;
+  ValueId rounded = *codes;
+  for (const std::string_view op : {"cast", "round", "mul"}) rounded = inside(rounded, op).value_or(rounded);
+  while (graph.node(rounded.node).op->sources && graph.node(rounded.node).operands.size() == 1)
+    rounded = graph.node(rounded.node).operands[0];
+  return CodedOperand{*codes, *scales, rounded};
 }
 
 bool reads_blocks(const Node& node) { return is_product(node) || node.op->name == "decode_blocks"; }

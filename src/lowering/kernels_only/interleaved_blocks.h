@@ -18,9 +18,10 @@ struct BlockGraph {
 /// Whether kernels here compute the op, from blocks of its type: products and decoding.
 bool reads_blocks(const Node& node);
 
-/// An operand of a product as codes of 8 bits (..., groups, 32), and what each group of them is multiplied by.
+/// An operand of a product as codes of 8 bits (..., groups, 32), and what each group of them is multiplied by; what was rounded to them,
+/// behind views.
 struct CodedOperand {
-  ValueId codes, scales;
+  ValueId codes, scales, rounded;
 };
 std::optional<CodedOperand> coded_operand(const Graph& graph, ValueId x);
 
