@@ -6,6 +6,7 @@
 #include "models/tiny_sentence_model.h"
 #include "rlx/model.h"
 #include "rlx/sentence_encoder.h"
+#include "text/tokenizer/files/open_tokenizer.h"
 #include "web/pages.h"
 
 namespace rlx::test {
@@ -35,6 +36,17 @@ TEST_F(PagesInBrowser, TokenizersGiveTheRecordedTokensAndTexts) {
       const json::Value wanted = seen[name][i][1].is_null() ? json::Value() : recorded["decoded_skip"];
       EXPECT_EQ(seen[name][i][1], wanted) << name << ": " << recorded["text"];
     }
+}
+
+/// A time that grew with the square of a word would be minutes.
+TEST_F(PagesInBrowser, LongWordsHaveTheirTokensSoon) {
+  const auto folder = fixture("tokenizers/bpe-gpt2");
+  std::filesystem::copy(folder, folder_ / "bpe");
+  write_text(folder_ / "bpe/words.js", web_words("BPE"));
+  std::string word;
+  for (int i = 0; i < 30000; ++i) word += "abcdefg"[i * i % 7];
+  const json::Value seen = result_of("return (await rlx.Tokenizer.load('/bpe/')).encode(given);", word);
+  EXPECT_EQ(seen, json::Value(open_tokenizer(folder).encode_ids(word)));
 }
 
 /// Of tokenizers of words, and of scores.

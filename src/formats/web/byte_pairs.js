@@ -1,5 +1,29 @@
 // BPE over bytes or over characters: neighbours are merged by their ranks.
 
+/** Numbers, of which the smallest is taken first: a heap. */
+function smallestFirst() {
+  const heap = [];
+  return {
+    add(number) {
+      let at = heap.push(number) - 1;
+      for (let above; at > 0 && heap[above = (at - 1) >> 1] > number; at = above) heap[at] = heap[above];
+      heap[at] = number;
+    },
+    take() {
+      const least = heap[0], last = heap.pop();
+      if (heap.length === 0) return least;
+      let at = 0;
+      for (let below; (below = 2 * at + 1) < heap.length; at = below) {
+        if (heap[below + 1] < heap[below]) ++below;
+        if (heap[below] >= last) break;
+        heap[at] = heap[below];
+      }
+      heap[at] = last;
+      return least;
+    },
+  };
+}
+
 export const wordModel = (model, ids, { refuse, byteTokens }) => {
   for (const part of ["dropout", "continuing_subword_prefix", "end_of_word_suffix"]) if (model[part]) refuse("model", `BPE with ${part}`);
   const ranks = new Map(model.merges.map((merge, rank) => [typeof merge === "string" ? merge.replace(" ", "\0") : merge.join("\0"), rank]));
@@ -9,16 +33,24 @@ export const wordModel = (model, ids, { refuse, byteTokens }) => {
     return bytes.every((byte) => ids.has(byte)) ? bytes : [char];
   });
   const merged = (word) => {
-    const all = symbols(word);
-    for (;;) {
-      let best = Infinity, at = -1;
-      for (let i = 0; i + 1 < all.length; ++i) {
-        const rank = ranks.get(all[i] + "\0" + all[i + 1]);
-        if (rank < best) best = rank, at = i;
-      }
-      if (at < 0) return all;
-      all.splice(at, 2, all[at] + all[at + 1]);
+    const all = symbols(word), count = all.length;
+    const left = all.map((_, i) => i - 1), right = all.map((_, i) => i + 1), next = [];
+    const queue = smallestFirst();
+    const rank = (i) => {  // of a symbol with its right neighbour; those queued before are known by theirs
+      next[i] = right[i] < count ? ranks.get(all[i] + "\0" + all[right[i]]) : undefined;
+      if (next[i] !== undefined) queue.add(next[i] * count + i);
+    };
+    for (let i = 0; i < count; ++i) rank(i);
+    for (let least; (least = queue.take()) !== undefined;) {
+      const i = least % count, gone = right[i];
+      if (next[i] !== Math.floor(least / count)) continue;
+      all[i] += all[gone], all[gone] = next[gone] = undefined;
+      right[i] = right[gone];
+      if (right[i] < count) left[right[i]] = i;
+      rank(i);
+      if (left[i] >= 0) rank(left[i]);
     }
+    return all.filter((symbol) => symbol !== undefined);
   };
   const known = new Map();
   return (word) => {
