@@ -12,7 +12,9 @@
 #include "models/conversion/quantize_model.h"
 #include "models/tiny_language_model.h"
 #include "rlx/batch.h"
+#include "rlx/io.h"
 #include "rlx/model.h"
+#include "rlx/verify.h"
 
 namespace rlx {
 namespace t5_test {
@@ -113,6 +115,31 @@ TEST(T5, AHeadThatAFileLacksIsItsEmbeddings) {
   convert_t5(unscaled.path(), folder / "f32.gguf", "F32");
   const std::vector<float> converted = first_logits(folder / "f32.gguf", prompt);
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(converted[i], wanted[i], 1e-5) << i;  // of up to 7
+}
+
+/// As of a T5EncoderModel, which gives its states alone.
+TEST(T5, RecordingsOfTheEncoderAloneAreCompared) {
+  const auto folder_of = [](const TemporaryFolder& folder, const std::function<bool(const std::string&)>& kept,
+                            const NamedArrays& recorded) {
+    NamedArrays weights = load_safetensors(fixture("hf/t5/model.safetensors")).arrays;
+    std::erase_if(weights, [&](const auto& each) { return !kept(each.first); });
+    save_safetensors(folder / "model.safetensors", weights);
+    save_safetensors(folder / "expected.safetensors", recorded);
+    std::filesystem::copy_file(fixture("hf/t5/config.json"), folder / "config.json");
+  };
+  const NamedArrays all = load_safetensors(fixture("hf/t5/expected.safetensors")).arrays;
+  const NamedArrays states{{"input_ids", all.at("input_ids")},
+                           {"attention_mask", all.at("attention_mask")},
+                           {"last_hidden_state", all.at("encoder_last_hidden_state")},
+                           {"last_hidden_state_f64", all.at("encoder_last_hidden_state_f64")}};
+  const TemporaryFolder whole, encoder;
+  folder_of(whole, [](const std::string&) { return true; }, states);
+  folder_of(encoder, [](const std::string& name) { return name.starts_with("encoder.") || name.starts_with("shared"); }, states);
+  for (const TemporaryFolder* folder : {&whole, &encoder}) {
+    const auto results = verify_folder(folder->path(), Session());
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_TRUE(results[0].passed()) << results[0].difference << " > " << results[0].allowed;
+  }
 }
 
 TEST(T5, AHeadOfItsOwnThatAFileLacksIsMissing) {

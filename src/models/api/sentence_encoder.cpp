@@ -26,11 +26,11 @@ struct EncoderFiles {
   static EncoderFiles open(const std::filesystem::path& path, std::span<const Adapter> adapters) {
     LanguageModelFiles opened = open_text_encoder(path, adapters);
     if (auto* decoder = std::get_if<DecoderFiles>(&opened)) return {std::move(*decoder), std::nullopt};
-    auto& [config, names, checkpoint, end_tokens] = std::get<T5Files>(opened);
-    for (const char* part : {"decoder", "dec", "lm_head", "output"}) names.unused.emplace_back(part);
+    auto& t5 = std::get<T5Files>(opened);
+    const T5Config& config = t5.config;
     DecoderConfig sizes;
     sizes.vocab_size = config.vocab_size, sizes.hidden_size = config.d_model, sizes.max_positions = config.n_positions;
-    return {DecoderFiles{std::move(sizes), std::move(names), std::move(checkpoint)}, config};
+    return {DecoderFiles{std::move(sizes), t5.encoder_names(), std::move(t5.checkpoint)}, config};
   }
 };
 

@@ -36,6 +36,15 @@ Graph encoder_graph(const DecoderFiles& model, const SafetensorsFile& recorded, 
   return graph;
 }
 
+Graph encoder_graph(const T5Files& model, std::int64_t batch, std::int64_t length) {
+  Graph graph("t5_encoder");
+  const Flow flow(graph, f32, stored_types(model.checkpoint, model.names));
+  const EncodedText text = encode_text(flow, model.config, batch, length);
+  graph.output("last_hidden_state", text.states.back());
+  graph.output("hidden_states_row0", states_of_first(text.states));
+  return graph;
+}
+
 /// Batch and length of the recorded input_ids.
 std::pair<std::int64_t, std::int64_t> recorded_size(const SafetensorsFile& recorded, std::int64_t max_length) {
   const TensorView& ids = recorded.at("input_ids");
@@ -44,6 +53,14 @@ std::pair<std::int64_t, std::int64_t> recorded_size(const SafetensorsFile& recor
          max_length);
   }
   return {ids.shape[0], ids.shape[1]};
+}
+
+/// The most tokens that a decoder was given, or had said in the end.
+std::int64_t answer_length(const SafetensorsFile& recorded, std::int64_t batch) {
+  const TensorView &target = recorded.at("decoder_input_ids"), *greedy = recorded.find("greedy_ids");
+  if (target.shape.size() != 2 || target.shape[0] != batch || target.shape[1] < 1)
+    fail("{}: tensor 'decoder_input_ids' is {} (allowed: {} rows)", recorded.name(), type_text(target.dtype, target.shape), batch);
+  return std::max(target.shape[1], greedy != nullptr && !greedy->shape.empty() ? greedy->shape.back() : 0);
 }
 
 bool is_state(const Graph& graph, std::string_view name) {
@@ -122,18 +139,17 @@ RecordedRun RecordedRun::of_model(const std::filesystem::path& path, const std::
 
 RecordedRun RecordedRun::of_t5(const std::filesystem::path& path, const std::filesystem::path& folder, int threads) {
   const T5Files model = T5Files::open(path);
-  const T5Config& config = model.config;
   SafetensorsFile recorded = SafetensorsFile::open(folder / recording);
   const auto [batch, length] = recorded_size(recorded, std::numeric_limits<std::int32_t>::max());
-  const TensorView& target = recorded.at("decoder_input_ids");
-  const TensorView* greedy = recorded.find("greedy_ids");
-  if (target.shape.size() != 2 || target.shape[0] != batch || target.shape[1] < 1)
-    fail("{}: tensor 'decoder_input_ids' is {} (allowed: {} rows)", recorded.name(), type_text(target.dtype, target.shape), batch);
-  const std::int64_t longest = std::max(target.shape[1], greedy != nullptr && !greedy->shape.empty() ? greedy->shape.back() : 0);
-  Graph graph =
-      t5_graph(config, {.batch = batch, .length = length, .decoder_length = longest}, stored_types(model.checkpoint, model.names));
-  RecordedRun run(graph, load_weights(graph, model.checkpoint, model.names, threads), std::move(recorded));
-  run.read_inputs({{"input_ids", config.vocab_size}, {"attention_mask", 2}, {"decoder_input_ids", config.vocab_size}});
+  const bool decodes = recorded.find("decoder_input_ids") != nullptr;
+  const Graph graph = decodes ? t5_graph(model.config, {.batch = batch, .length = length, .decoder_length = answer_length(recorded, batch)},
+                                         stored_types(model.checkpoint, model.names))
+                              : encoder_graph(model, batch, length);
+  const WeightNames names = decodes ? model.names : model.encoder_names();
+  RecordedRun run(graph, load_weights(graph, model.checkpoint, names, threads), std::move(recorded));
+  run.assume_inputs({{"attention_mask", 1}});
+  const std::int64_t words = model.config.vocab_size;
+  run.read_inputs({{"input_ids", words}, {"attention_mask", 2}, {"decoder_input_ids", words}});
   run.recorded_outputs();
   return run;
 }

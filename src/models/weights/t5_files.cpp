@@ -159,6 +159,12 @@ T5Files T5Files::of_folder(const ModelFolder& folder) {
   return {config, std::move(names), std::move(checkpoint), end_tokens_of(folder)};
 }
 
+WeightNames T5Files::encoder_names() const {
+  WeightNames own = names;
+  for (const char* part : {"decoder", "dec", "lm_head", "output"}) own.unused.emplace_back(part);
+  return own;
+}
+
 T5Files T5Files::open(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return of_folder(ModelFolder::open(path));

@@ -28,6 +28,8 @@ struct T5Files {
   static T5Files of_folder(const ModelFolder& folder);
 
   std::int64_t trained_context() const { return config.n_positions; }
+  /// Those of the encoder alone, which has no use for the others.
+  WeightNames encoder_names() const;
 };
 
 /// The T5 that a GGUF file holds.
