@@ -195,6 +195,32 @@ TEST(WordPieceTokenizer, SetsHaveClassesOfPosix) {
   EXPECT_EQ(make(file).encode_ids("b+b$b", false), (std::vector<std::int32_t>{36, 36, 36}));
 }
 
+// In Oniguruma the numbers of Latin-1 are words by themselves, and none within a set.
+TEST(WordPieceTokenizer, SetsHaveTheWordsOfPosix) {
+  const auto left = [](const char* removed) {
+    Value file = small_file();
+    file["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", removed}}}, {"behavior", "Removed"}};
+    return make(file).encode_ids("a\u00bd", false).size();
+  };
+  EXPECT_EQ(left(R"(\w)"), 0u);
+  EXPECT_EQ(left(R"([\w])"), 1u);
+  EXPECT_EQ(left(R"([^\w])"), 1u);
+  EXPECT_EQ(left(R"(\W)"), 1u);
+}
+
+// As `tokenizers` 0.23 joins them.
+TEST(UnigramTokenizer, TheUnknownTokensNameIsOneWithWhatIsUnknownBesideIt) {
+  Value file = {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", json::parse(R"([["<unk>", -1], ["a", -1]])", "vocab")}}}};
+  const auto ids = [&](const std::string& text) { return make(file).encode_ids(text, false); };
+  using Ids = std::vector<std::int32_t>;
+  EXPECT_EQ(ids("a<unk>a"), (Ids{1, 0, 1}));
+  EXPECT_EQ(ids("ab<unk><unk>ca"), (Ids{1, 0, 1}));
+  file["model"]["byte_fallback"] = true;
+  for (int byte = 0; byte < 256; ++byte) file["model"]["vocab"].push_back(Value::array({fmt::format("<0x{:02X}>", byte), -1}));
+  EXPECT_EQ(ids("a<unk>a"), (Ids{1, 0, 1}));
+  EXPECT_EQ(ids("<unk>b"), (Ids{2 + '<', 2 + 'u', 2 + 'n', 2 + 'k', 2 + '>', 2 + 'b'}));
+}
+
 /// Forty rules that each write ten letters for one would make 10^40.
 TEST(WordPieceTokenizer, RulesThatMultiplyATextAreBounded) {
   const Value tenfold = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", "aaaaaaaaaa"}};

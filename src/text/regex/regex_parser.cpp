@@ -167,15 +167,21 @@ class RegexParser {
   }
 
   CharSet digits() const { return ecma_ ? CharSet('0', '9') : CharSet::digits(); }
-  CharSet words() const { return ecma_ ? CharSet({{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}) : CharSet::words(); }
+  CharSet words(bool in_set) const {
+    CharSet set;
+    if (ecma_) return CharSet({{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}});
+    if (!in_set) return CharSet::words();
+    CharSet::of_posix_class("word", set);
+    return set;
+  }
 
-  /// A class such as \s, if `c` names one.
-  std::optional<CharSet> named_class(char32_t c) {
+  /// A class such as \s, if `c` names one. Within a set, words are those of [:word:].
+  std::optional<CharSet> named_class(char32_t c, bool in_set) {
     switch (c) {
       case 'd': return digits();
       case 'D': return digits().complement();
-      case 'w': return words();
-      case 'W': return words().complement();
+      case 'w': return words(in_set);
+      case 'W': return words(in_set).complement();
       case 's': return CharSet::spaces();
       case 'S': return CharSet::spaces().complement();
       case 'h': return CharSet({{'0', '9'}, {'A', 'F'}, {'a', 'f'}});
@@ -242,7 +248,7 @@ class RegexParser {
       case 'B': return {.kind = Kind::place, .place = Place::no_word_boundary};
       default: break;
     }
-    if (auto set = named_class(c)) return of_set(std::move(*set));
+    if (auto set = named_class(c, false)) return of_set(std::move(*set));
     return literal(escaped(c));
   }
 
@@ -291,7 +297,7 @@ class RegexParser {
     char32_t first = take();
     if (first == '\\') {
       const char32_t c = take();
-      if (auto set = named_class(c)) return std::move(*set);
+      if (auto set = named_class(c, true)) return std::move(*set);
       first = c == 'b' ? 8 : escaped(c);
     }
     char32_t last = first;

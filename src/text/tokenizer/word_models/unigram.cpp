@@ -105,11 +105,12 @@ void Unigram::tokenize_part(std::string_view word, std::size_t offset, std::vect
     if (!covered) reach(steps[char_end], unknown_score_ + here, at, unknown_step);
     at = char_end;
   }
-  // Backwards along the best way, then in order: unknown steps side by side are one.
+  // Backwards along the best way, then in order: unknown steps side by side are one, the unknown token's own name among them.
   std::vector<std::pair<std::size_t, std::int32_t>> cuts;  // where a token starts, and which
   for (std::size_t end = word.size(); end > 0; end = steps[end].begin) {
-    const bool joins = !cuts.empty() && cuts.back().second == unknown_step && steps[end].id == unknown_step;
-    if (joins) cuts.back().first = steps[end].begin;
+    const auto is_unknown = [this](std::int32_t id) { return id == unknown_step || id == unknown_; };
+    const bool joins = !cuts.empty() && is_unknown(cuts.back().second) && is_unknown(steps[end].id);
+    if (joins) cuts.back() = {steps[end].begin, unknown_step};
     else cuts.emplace_back(steps[end].begin, steps[end].id);
   }
   for (std::size_t i = cuts.size(); i-- > 0;) {
