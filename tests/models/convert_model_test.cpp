@@ -255,6 +255,21 @@ TEST(GgufFiles, OfGemmaScaleScoresByTheirSize) {
   EXPECT_EQ(scalar("gemma3", 48), 16);
 }
 
+/// Nothing would mean the usual limits and window.
+TEST(GgufFiles, OfGemma2SayThatItHasNoLimits) {
+  const TemporaryFolder folder;
+  for (const char* file : {"model.safetensors", "tokenizer.json"})
+    if (exists(fixture("hf/gemma2") / file)) std::filesystem::copy_file(fixture("hf/gemma2") / file, folder / file);
+  json::Value config = json::read_file(fixture("hf/gemma2/config.json"));
+  config["attn_logit_softcapping"] = config["final_logit_softcapping"] = nullptr;
+  config["layer_types"] = std::vector<std::string>(config.at("num_hidden_layers").get<std::size_t>(), "full_attention");
+  test::write_text(folder / "config.json", config.dump());
+  convert_folder(folder.path(), folder / "m.gguf");
+  const GgufFile file = GgufFile::open(folder / "m.gguf");
+  for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping", "attention.sliding_window"})
+    EXPECT_EQ(file.value(fmt::format("gemma2.{}", key)).number(), 0) << key;
+}
+
 /// The error of a folder made of a file with one key changed.
 std::string error_of_key(const std::string& name, const char* key, std::uint32_t value) {
   const TemporaryFolder folder;

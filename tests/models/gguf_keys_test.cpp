@@ -27,6 +27,15 @@ class Altered {
 
   const GgufFile& original() const { return original_; }
 
+  DecoderConfig config_without(std::initializer_list<std::string_view> keys) const { return config_with({}, keys); }
+  DecoderConfig config_with(const std::map<std::string, std::uint32_t>& sizes, std::initializer_list<std::string_view> without) const {
+    GgufMetadata metadata;
+    metadata.copy(original_.metadata());
+    for (std::string_view key : without) metadata.erase(key);
+    for (const auto& [key, size] : sizes) metadata.set(key, size);
+    write(metadata, "");
+    return DecoderFiles::open(folder_ / "m.gguf").config;
+  }
   std::string error_without(std::string_view key, std::string_view tensor) const {
     GgufMetadata metadata;
     metadata.copy(original_.metadata());
@@ -41,12 +50,15 @@ class Altered {
   }
 
  private:
-  std::string error_with(const GgufMetadata& metadata, std::string_view left_out) const {
+  void write(const GgufMetadata& metadata, std::string_view left_out) const {
     std::vector<TensorView> tensors(original_.tensors().begin(), original_.tensors().end());
     std::erase_if(tensors, [&](const TensorView& tensor) { return tensor.name == left_out; });
     GgufWriter writer(folder_ / "m.gguf", metadata, tensors);
     for (const TensorView& tensor : tensors) writer.write(tensor.data);
     writer.commit();
+  }
+  std::string error_with(const GgufMetadata& metadata, std::string_view left_out) const {
+    write(metadata, left_out);
     return error_of([&] { std::visit([](const auto& model) { weights_of(model); }, open_language_model(folder_ / "m.gguf")); });
   }
 
@@ -126,6 +138,28 @@ TEST(GgufKeys, TensorsOfLayersBehindTheLastAreOfNoUse) {
     const std::string error = Altered(name).error_with_layers(1);
     EXPECT_NE(error.find("has tensors that this model has no use for: 'blk.1."), std::string::npos) << error;
   }
+}
+
+TEST(GgufKeys, FilesOfGemma2BeforeItsKeysHaveItsUsualLimitsAndWindow) {
+  const DecoderConfig c = Altered("gemma2.gguf")
+                              .config_without({"gemma2.attention.sliding_window", "gemma2.attention.sliding_window_pattern",
+                                               "gemma2.attn_logit_softcapping", "gemma2.final_logit_softcapping"});
+  EXPECT_EQ(c.attention_softcap, 50);
+  EXPECT_EQ(c.logits_softcap, 30);
+  for (std::size_t i = 0; i < c.layers.size(); ++i) EXPECT_EQ(c.layers[i].window, i % 2 == 0 ? 4096 : 0) << i;
+}
+
+TEST(GgufKeys, ExpertsOfQwenWithoutAWidthShareThatOfALayer) {
+  const Altered file("qwen2_moe.gguf");
+  const auto key = [&](const char* name) { return file.original().value(fmt::format("qwen2moe.{}", name)).integer(); };
+  const DecoderConfig c = file.config_with({{"qwen2moe.feed_forward_length", 80}}, {"qwen2moe.expert_feed_forward_length"});
+  EXPECT_EQ(c.experts.width, 80 / key("expert_used_count"));
+}
+
+TEST(GgufKeys, OfGemma3SayHowFarItsLayersSee) {
+  const std::string error = Altered("gemma3.gguf").error_without("gemma3.attention.sliding_window", "");
+  EXPECT_NE(error.find("m.gguf: "), std::string::npos) << error;
+  EXPECT_NE(error.find("'gemma3.attention.sliding_window'"), std::string::npos) << error;
 }
 
 }  // namespace

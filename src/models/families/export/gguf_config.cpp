@@ -177,7 +177,9 @@ void describe_habits(const DecoderConfig& c, std::string_view architecture, KeyW
   if (architecture == "gptneox" || architecture == "stablelm") keys.flag("use_parallel_residual", c.parallel);
   if (c.alibi) keys.number("attention.max_alibi_bias", 8);
   if (architecture == "command-r") keys.text("rope.scaling.type", "none");
-  if (architecture == "phi3") keys.size("attention.sliding_window", 0);  // nothing would mean the first models' 2047
+  // Nothing would mean the first models' 2047, or 4096 and the scores' limits, or that it was forgotten.
+  if (architecture == "phi3" || (architecture.starts_with("gemma") && architecture != "gemma")) keys.size("attention.sliding_window", 0);
+  if (architecture == "gemma2") keys.number("attn_logit_softcapping", 0), keys.number("final_logit_softcapping", 0);
   if (architecture == "qwen35") {  // pairs that turn by time, height and width, in thirds: a text's three positions are alike
     const auto pairs = static_cast<std::int32_t>(c.ropes.front().dims / 2);
     keys.sizes("rope.dimension_sections", {(pairs + 2) / 3, (pairs + 1) / 3, pairs / 3, 0});

@@ -24,7 +24,9 @@ struct GgufArchitecture {
   HiddenActivation activation = HiddenActivation::silu;
   bool embedding_root_scale = false;  // embeddings are multiplied by the root of their size
   std::size_t full_every = 0;         // with a window: every n-th layer sees all; 0: none does
-  std::size_t rope_pause = 0;         // every n-th layer knows no positions; 0: all know them
+  std::int64_t window = 0;            // these three: where a file says nothing of them
+  double attention_softcap = 0, logits_softcap = 0;
+  std::size_t rope_pause = 0;  // every n-th layer knows no positions; 0: all know them
   bool normalize_experts = true;
   bool position_embedding = false;  // needs one
   bool logit_scale_needed = false;
@@ -41,7 +43,13 @@ constexpr GgufArchitecture gguf_architectures[] = {
     {.name = "qwen3"},
     {.name = "qwen3moe"},
     {.name = "gemma", .activation = HiddenActivation::gelu_tanh, .embedding_root_scale = true},
-    {.name = "gemma2", .activation = HiddenActivation::gelu_tanh, .embedding_root_scale = true, .full_every = 2},
+    {.name = "gemma2",
+     .activation = HiddenActivation::gelu_tanh,
+     .embedding_root_scale = true,
+     .full_every = 2,
+     .window = 4096,
+     .attention_softcap = 50,
+     .logits_softcap = 30},
     {.name = "gemma3", .activation = HiddenActivation::gelu_tanh, .embedding_root_scale = true, .full_every = 6},
     {.name = "gemma-embedding",
      .activation = HiddenActivation::gelu_tanh,
@@ -236,7 +244,9 @@ void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& archite
   c.experts.count = config.size("expert_count");
   c.experts.chosen = config.size("expert_used_count");
   if (c.experts.chosen > c.experts.count) config.refuse("expert_used_count", "is {} (allowed: 1..{})", c.experts.chosen, c.experts.count);
-  c.experts.width = config.size(config.find("expert_feed_forward_length") ? "expert_feed_forward_length" : "feed_forward_length");
+  const std::int64_t parts = architecture.name.starts_with("qwen") ? c.experts.chosen : 1;  // those of a token are as wide as one layer
+  c.experts.width = config.find("expert_feed_forward_length") ? config.size("expert_feed_forward_length")
+                                                              : config.size("feed_forward_length", parts) / parts;
   c.experts.normalize = config.flag_or("expert_weights_norm", architecture.normalize_experts);
   if (const double scale = config.number_or("expert_weights_scale", 0); scale != 0) c.experts.scale = scale;
   if (const TensorView* shared = config.find_in_layers("ffn_up_shexp.weight", "ffn_gate_shexp.weight");
@@ -246,7 +256,8 @@ void read_gguf_experts(const GgufConfig& config, const GgufArchitecture& archite
 }
 
 void read_gguf_windows(const GgufConfig& config, const GgufArchitecture& architecture, DecoderConfig& c) {
-  const std::int64_t window = config.size_or("attention.sliding_window", 0);
+  if (architecture.full_every == 6) config.file().value(fmt::format("{}.attention.sliding_window", architecture.name));  // no usual one
+  const std::int64_t window = config.size_or("attention.sliding_window", architecture.window);
   if (window == 0) return;
   const GgufValue* pattern = config.find("attention.sliding_window_pattern");
   std::vector<bool> slides;
@@ -274,8 +285,8 @@ void read_gguf_scales(const GgufConfig& config, const GgufArchitecture& architec
   c.logits_scale = architecture.logit_scale_needed ? config.number("logit_scale") : config.number_or("logit_scale", 1);
   if (c.logits_scale == 0) config.refuse("logit_scale", "is 0 (allowed: other numbers)");
   if (architecture.logits_divided) c.logits_scale = 1 / c.logits_scale;
-  c.attention_softcap = config.non_negative_or("attn_logit_softcapping", 0);
-  c.logits_softcap = config.non_negative_or("final_logit_softcapping", 0);
+  c.attention_softcap = config.non_negative_or("attn_logit_softcapping", architecture.attention_softcap);
+  c.logits_softcap = config.non_negative_or("final_logit_softcapping", architecture.logits_softcap);
 }
 
 /// Falcon's slopes, which fall to 2^-8 with the last of a power of two heads; other readers know none of Falcon.
