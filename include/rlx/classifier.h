@@ -54,12 +54,16 @@ class Classifier {
 
   /// For each text all labels, the likeliest first; equal ones in order. Scores of one label, and of labels that exclude none
   /// (problem_type "multi_label_classification"), are sigmoids, of a regression the model's numbers, all others a softmax. Texts that are
-  /// longer than the model allows are cut, of pairs the longer text. Throws Error for a model that labels parts.
-  std::vector<std::vector<ScoredLabel>> classify(std::span<const std::string> texts, const Progress& progress = {}) const;
-  std::vector<std::vector<ScoredLabel>> classify(std::span<const TextPair> pairs, const Progress& progress = {}) const;
+  /// longer than the model allows are cut, of pairs the longer text. Throws Error for a model that labels parts; messages count texts from
+  /// the first of `before` ones that other calls took.
+  std::vector<std::vector<ScoredLabel>> classify(std::span<const std::string> texts, const Progress& progress = {},
+                                                 std::size_t before = 0) const;
+  std::vector<std::vector<ScoredLabel>> classify(std::span<const TextPair> pairs, const Progress& progress = {},
+                                                 std::size_t before = 0) const;
   /// For each text its parts that have a label, in order: each token has its likeliest one, and neighbours of one label are one part until
   /// a B- begins the next. O, which says that there is nothing, is left out. Throws Error for a model that labels whole texts.
-  std::vector<std::vector<LabelledPart>> parts(std::span<const std::string> texts, const Progress& progress = {}) const;
+  std::vector<std::vector<LabelledPart>> parts(std::span<const std::string> texts, const Progress& progress = {},
+                                               std::size_t before = 0) const;
 
  private:
   struct State;

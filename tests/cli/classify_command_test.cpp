@@ -3,6 +3,7 @@
 #include "cli/run_command.h"
 #include "fixture.h"
 #include "formats/json/json.h"
+#include "formats/temporary_folder.h"
 
 namespace rlx::test {
 namespace {
@@ -60,6 +61,19 @@ TEST(ClassifyCommand, ErrorsAreOneLineAndStatusOne) {
     EXPECT_EQ(wrong.status, 1);
     EXPECT_EQ(line_count(wrong.err), 1) << wrong.err;
   }
+}
+
+TEST(ClassifyCommand, ErrorsCountTextsFromTheFilesFirst) {
+  const TemporaryFolder folder;
+  for (const char* file : {"model.safetensors", "config.json"})
+    std::filesystem::copy_file(fixture("labels/distilbert-tokens") / file, folder / file);
+  json::Value tokenizer = json::read_file(fixture("labels/distilbert-tokens/tokenizer.json"));
+  tokenizer["post_processor"] = nullptr;
+  write_text(folder / "tokenizer.json", tokenizer.dump());
+  const CommandResult wrong =
+      run_rlx("classify --model " + folder.path().string() + " --batch-size 1 --file - <<'END'\nRain\nRain\nRain\n\nRain\nEND\n");
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_NE(wrong.err.find("text 4: the tokenizer gives no tokens"), std::string::npos) << wrong.err;
 }
 
 }  // namespace

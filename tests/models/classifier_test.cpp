@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "fixture.h"
+#include "formats/gguf/gguf.h"
+#include "formats/gguf/gguf_writer.h"
 #include "formats/json/json.h"
 #include "formats/temporary_folder.h"
 #include "rlx/classifier.h"
@@ -127,12 +129,32 @@ TEST(Classifier, ConfigsThatLieAreNamed) {
     config.update(json::parse(changes, "changes"));
     std::filesystem::remove(folder / "config.json");
     write_text(folder / "config.json", config.dump());
-    return error_of([&] { Classifier::open(folder.path(), Session()); });
+    const std::string opening = error_of([&] { Classifier::open(folder.path(), Session()); });
+    if (opening.find("'id2label'") != std::string::npos) {
+      EXPECT_EQ(error_of([&] { convert(folder.path(), folder / "m.gguf"); }), opening);
+    }
+    return opening;
   };
   EXPECT_NE(message(R"({"id2label": {"0": "a", "1": "b", "3": "c"}})").find("['id2label']: the field '2' is missing"), std::string::npos);
   EXPECT_NE(message(R"({"id2label": {"0": "a", "1": 7, "2": "c"}})").find("['id2label']['1']: expected a string"), std::string::npos);
   EXPECT_NE(message(R"({"id2label": {"0": "a"}})").find("classifier"), std::string::npos);
   EXPECT_NE(message(R"({"problem_type": "poetry"})").find("problem_type"), std::string::npos);
+}
+
+TEST(Classifier, NamesInAGgufFileAreOneForEachLabel) {
+  const TemporaryFolder folder;
+  convert(labelling("bert-feelings"), folder / "m.gguf");
+  const GgufFile whole = GgufFile::open(folder / "m.gguf");
+  GgufMetadata metadata;
+  metadata.copy(whole.metadata());
+  metadata.set_strings("bert.classifier.output_labels", std::vector<std::string>{"one", "two"});
+  const std::vector<TensorView> tensors(whole.tensors().begin(), whole.tensors().end());
+  GgufWriter writer(folder / "lacking.gguf", metadata, tensors);
+  for (const TensorView& tensor : tensors) writer.write(tensor.data);
+  writer.commit();
+  for (const std::string& error : {error_of([&] { Classifier::open(folder / "lacking.gguf", Session()); }),
+                                   error_of([&] { convert(folder / "lacking.gguf", folder / "back"); })})
+    EXPECT_NE(error.find("lacking.gguf: bert.classifier.output_labels has 2 names for 3 labels"), std::string::npos) << error;
 }
 
 }  // namespace

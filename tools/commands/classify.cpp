@@ -49,11 +49,11 @@ void print_parts(const ClassifyOptions& options, std::size_t line, const std::st
 }
 
 std::vector<std::vector<ScoredLabel>> labels_of(const ClassifyOptions& options, const Classifier& classifier,
-                                                std::span<const std::string> texts, const Classifier::Progress& show) {
-  if (options.second.empty()) return classifier.classify(texts, show);
+                                                std::span<const std::string> texts, const Classifier::Progress& show, std::size_t before) {
+  if (options.second.empty()) return classifier.classify(texts, show, before);
   std::vector<TextPair> pairs;
   for (const std::string& text : texts) pairs.push_back({text, options.second});
-  return classifier.classify(pairs, show);
+  return classifier.classify(pairs, show, before);
 }
 
 void classify(const ClassifyOptions& options) {
@@ -69,8 +69,8 @@ void classify(const ClassifyOptions& options) {
   for (const std::span<const std::string> part : parts_of(texts, options.classifier.batch_size)) {
     const auto show = [&](std::size_t done, std::size_t) { bar.update(printed + done, texts.size()); };
     const bool parts = classifier.labels_parts();
-    const auto labels = parts ? std::vector<std::vector<ScoredLabel>>() : labels_of(options, classifier, part, show);
-    const auto places = parts ? classifier.parts(part, show) : std::vector<std::vector<LabelledPart>>();
+    const auto labels = parts ? std::vector<std::vector<ScoredLabel>>() : labels_of(options, classifier, part, show, printed);
+    const auto places = parts ? classifier.parts(part, show, printed) : std::vector<std::vector<LabelledPart>>();
     bar.clear();
     for (std::size_t i = 0; i < part.size(); ++i, ++printed) {
       if (parts) print_parts(options, printed, part[i], places[i]);

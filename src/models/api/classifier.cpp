@@ -8,6 +8,7 @@
 #include "base/names.h"
 #include "models/config/model_folder.h"
 #include "models/config/sentence_config.h"
+#include "models/families/encoders/text_head.h"
 #include "models/run/batches/text_batches.h"
 #include "models/run/sentence_graph.h"
 #include "models/weights/decoder_files.h"
@@ -26,13 +27,13 @@ struct Classifier::State {
   Scoring scoring;
   std::vector<std::string> labels;
 
-  /// Throws Error for tokens that the model does not have.
-  void check(const Encoding& tokens, std::size_t text) const;
+  /// Throws Error for tokens that the model does not have. `number` is the text's, from 1.
+  void check(const Encoding& tokens, std::size_t number) const;
   std::vector<Encoding> encode(std::span<const std::string> texts) const;
   std::vector<Encoding> encode(std::span<const TextPair> pairs) const;
-  std::vector<std::vector<ScoredLabel>> classify(std::span<const Encoding> texts, const Progress& progress) const;
+  std::vector<std::vector<ScoredLabel>> classify(std::span<const Encoding> texts, const Progress& progress, std::size_t before) const;
   using Take = std::function<void(std::size_t text, std::span<const float> numbers)>;
-  void run(std::span<const Encoding> texts, const Take& take, const Progress& progress) const;
+  void run(std::span<const Encoding> texts, const Take& take, const Progress& progress, std::size_t before) const;
 };
 
 namespace {
@@ -44,26 +45,6 @@ Scoring scoring_of(const JsonField& config, std::int64_t labels) {
       is_given ? given->as_one_of({"single_label_classification", "multi_label_classification", "regression"}) : std::size_t{0};
   if (is_given && kind == 2) return Scoring::none;
   return kind == 1 || labels == 1 ? Scoring::sigmoid : Scoring::softmax;
-}
-
-std::string usual_name(std::size_t label) { return fmt::format("LABEL_{}", label); }
-
-std::vector<std::string> labels_of_folder(const JsonField& config, std::size_t count) {
-  const auto given = config.find("id2label");
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i) names.push_back(given ? given->at(std::to_string(i)).as_string() : usual_name(i));
-  return names;
-}
-
-std::vector<std::string> labels_of_gguf(const GgufFile& file, std::size_t count) {
-  const std::string key = fmt::format("{}.classifier.output_labels", file.value("general.architecture").string());
-  const GgufValue* given = file.find_value(key);
-  if (given && given->strings().size() != count)
-    fail("{}: {} has {} names for {} labels", file.name(), key, given->strings().size(), count);
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i) names.emplace_back(given ? std::string(given->strings()[i]) : usual_name(i));
-  for (const std::string& name : names) check_utf8(name, fmt::format("{}: {}", file.name(), key));
-  return names;
 }
 
 /// The softmax, in f64, of the numbers of one text or token.
@@ -125,8 +106,8 @@ std::vector<LabelledPart> parts_of(const Encoding& text, std::span<const float> 
 
 }  // namespace
 
-void Classifier::State::check(const Encoding& tokens, std::size_t text) const {
-  if (tokens.ids.empty()) fail("text {}: the tokenizer gives no tokens for it, so there is nothing to label", text + 1);
+void Classifier::State::check(const Encoding& tokens, std::size_t number) const {
+  if (tokens.ids.empty()) fail("text {}: the tokenizer gives no tokens for it, so there is nothing to label", number);
   check_tokens(encoder, tokens);
 }
 
@@ -142,22 +123,23 @@ std::vector<Encoding> Classifier::State::encode(std::span<const TextPair> pairs)
   return all;
 }
 
-std::vector<std::vector<ScoredLabel>> Classifier::State::classify(std::span<const Encoding> texts, const Progress& progress) const {
+std::vector<std::vector<ScoredLabel>> Classifier::State::classify(std::span<const Encoding> texts, const Progress& progress,
+                                                                  std::size_t before) const {
   std::vector<std::vector<ScoredLabel>> all(texts.size());
-  run(texts, [&](std::size_t text, std::span<const float> numbers) { all[text] = sorted(scores_of(scoring, numbers)); }, progress);
+  run(texts, [&](std::size_t text, std::span<const float> numbers) { all[text] = sorted(scores_of(scoring, numbers)); }, progress, before);
   return all;
 }
 
-void Classifier::State::run(std::span<const Encoding> texts, const Take& take, const Progress& progress) const {
+void Classifier::State::run(std::span<const Encoding> texts, const Take& take, const Progress& progress, std::size_t before) const {
   std::vector<TokenRow> rows;
   for (const Encoding& text : texts) {
-    check(text, rows.size());
+    check(text, before + rows.size() + 1);
     rows.push_back({.ids = text.ids, .types = text.type_ids});
   }
   const auto checked = [&](std::size_t text, std::span<const float> numbers) {
     if (std::ranges::any_of(numbers.first(encoder.text_head.each_token ? texts[text].size() * labels.size() : labels.size()),
                             [](float number) { return std::isnan(number); }))
-      fail("text {}: a score of the model is no number", text + 1);
+      fail("text {}: a score of the model is no number", before + text + 1);
     take(text, numbers);
   };
   run_in_batches(executable, text_form(encoder), rows, batch_size, "scores", checked, progress);
@@ -172,16 +154,15 @@ Classifier Classifier::open(const std::filesystem::path& path, const Session& se
   if (head.labels == 0)
     fail("{}: the model has no labels (needed: one for sequence or token classification, such as BertForTokenClassification)",
          path.string());
-  const auto count = static_cast<std::size_t>(head.labels);
   const GgufFile* gguf = files->checkpoint.gguf();
   std::vector<std::string> labels;
-  Scoring scoring = count == 1 ? Scoring::sigmoid : Scoring::softmax;
+  Scoring scoring = head.labels == 1 ? Scoring::sigmoid : Scoring::softmax;
   std::int64_t length = files->config.max_positions;
   if (gguf) {
-    labels = labels_of_gguf(*gguf, count);
+    labels = label_names(*gguf, head.labels);
   } else {
     const ModelFolder folder = ModelFolder::open(path);
-    labels = labels_of_folder(folder.config(), count);
+    labels = label_names(folder.config(), head.labels);
     scoring = scoring_of(folder.config(), head.labels);
     length = longest_text(path, files->config);
   }
@@ -197,22 +178,25 @@ Classifier Classifier::open(const std::filesystem::path& path, const Session& se
 const std::vector<std::string>& Classifier::labels() const { return state_->labels; }
 bool Classifier::labels_parts() const { return state_->encoder.text_head.each_token; }
 
-std::vector<std::vector<ScoredLabel>> Classifier::classify(std::span<const std::string> texts, const Progress& progress) const {
+std::vector<std::vector<ScoredLabel>> Classifier::classify(std::span<const std::string> texts, const Progress& progress,
+                                                           std::size_t before) const {
   check_labels_whole(state_->encoder);
-  return state_->classify(state_->encode(texts), progress);
+  return state_->classify(state_->encode(texts), progress, before);
 }
 
-std::vector<std::vector<ScoredLabel>> Classifier::classify(std::span<const TextPair> pairs, const Progress& progress) const {
+std::vector<std::vector<ScoredLabel>> Classifier::classify(std::span<const TextPair> pairs, const Progress& progress,
+                                                           std::size_t before) const {
   check_labels_whole(state_->encoder);
-  return state_->classify(state_->encode(pairs), progress);
+  return state_->classify(state_->encode(pairs), progress, before);
 }
 
-std::vector<std::vector<LabelledPart>> Classifier::parts(std::span<const std::string> texts, const Progress& progress) const {
+std::vector<std::vector<LabelledPart>> Classifier::parts(std::span<const std::string> texts, const Progress& progress,
+                                                         std::size_t before) const {
   if (!labels_parts()) fail("parts: the model labels whole texts (classify gives these labels)");
   const std::vector<Encoding> encoded = state_->encode(texts);
   std::vector<std::vector<LabelledPart>> all(texts.size());
   const auto take = [&](std::size_t text, std::span<const float> numbers) { all[text] = parts_of(encoded[text], numbers, state_->labels); };
-  state_->run(encoded, take, progress);
+  state_->run(encoded, take, progress, before);
   return all;
 }
 

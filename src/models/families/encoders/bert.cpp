@@ -169,26 +169,4 @@ const DecoderFamily distilbert_family({"distilbert"}, read_distilbert, distilber
 
 }  // namespace
 
-namespace {
-
-bool is_made_for(const JsonField& config, std::string_view ending) {
-  const auto architectures = config.find("architectures");
-  if (!architectures) return false;
-  bool found = false;
-  for (const JsonField& name : architectures->items()) found |= name.as_string().ends_with(ending);
-  return found;
-}
-
-}  // namespace
-
-bool predicts_words(const JsonField& config) { return is_made_for(config, "ForMaskedLM") || is_made_for(config, "ForPreTraining"); }
-
-void read_labels(const JsonField& config, TextHead& head) {
-  head.each_token = is_made_for(config, "ForTokenClassification");
-  if (!head.each_token && !is_made_for(config, "ForSequenceClassification")) return;
-  const auto labels = config.find("id2label");
-  head.labels = labels ? static_cast<std::int64_t>(labels->value().size()) : size_or(config, "num_labels", 2);
-  if (labels && (!labels->value().is_object() || head.labels == 0)) labels->refuse("expected an object with a name for each label");
-}
-
 }  // namespace rlx

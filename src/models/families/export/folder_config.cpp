@@ -8,6 +8,7 @@
 
 #include "base/names.h"
 #include "models/families/decoder_family.h"
+#include "models/families/encoders/text_head.h"
 #include "models/families/export/folder_families.h"
 #include "models/families/export/same_model.h"
 
@@ -35,14 +36,9 @@ std::string class_name(const FolderFamily& family, const DecoderConfig& c) {
 }
 
 void write_labels(const GgufFile& file, const DecoderConfig& c, json::Value& out) {
-  const std::string key = fmt::format("{}.classifier.output_labels", file.value("general.architecture").string());
-  const GgufValue* names = file.find_value(key);
-  const auto given = names ? names->strings() : std::vector<std::string_view>();
-  for (std::string_view label : given) check_utf8(label, fmt::format("{}: {}", file.name(), key));
   json::Value::object_t labels;  // whose own insertion would look for each name among all before
   labels.reserve(static_cast<std::size_t>(c.text_head.labels));
-  for (std::size_t i = 0; std::cmp_less(i, c.text_head.labels); ++i)
-    labels.emplace_back(std::to_string(i), i < given.size() ? std::string(given[i]) : fmt::format("LABEL_{}", i));
+  for (std::string& name : label_names(file, c.text_head.labels)) labels.emplace_back(std::to_string(labels.size()), std::move(name));
   out["id2label"] = std::move(labels);
 }
 

@@ -13,6 +13,7 @@
 #include "base/names.h"
 #include "models/config/model_folder.h"
 #include "models/config/sentence_config.h"
+#include "models/families/encoders/text_head.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -228,13 +229,7 @@ void describe_labels(const ModelFolder& folder, const DecoderConfig& c, bool mod
   if (head.each_token) refuse_encoder(folder, "it labels each token");
   if (head.activation != (modern ? HiddenActivation::gelu : HiddenActivation::tanh))
     keys.text("classifier.activation", activation_name(head.activation));  // ours: others know the architecture's alone
-  std::vector<std::string> names;
-  const auto labels = folder.config().find("id2label");
-  for (std::int64_t i = 0; i < head.labels; ++i) {
-    const auto named = labels ? labels->find(std::to_string(i)) : std::nullopt;
-    names.push_back(named ? named->as_string() : fmt::format("LABEL_{}", i));
-  }
-  keys.texts("classifier.output_labels", names);
+  keys.texts("classifier.output_labels", label_names(folder.config(), head.labels));
 }
 
 }  // namespace
