@@ -5,6 +5,9 @@
 #include "formats/json/json.h"
 #include "formats/temporary_folder.h"
 #include "formats/tensors/safetensors.h"
+#include "message.h"
+#include "models/weights/decoder_files.h"
+#include "rlx/io.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace rlx {
@@ -76,6 +79,25 @@ TEST(AlteredFields, OfHeadersOfTensorsAreReadOrRefused) {
   };
   const json::Value document = json::parse(whole.substr(sizeof(length), length), "header");
   EXPECT_GT(count_refused(document, "m.safetensors", read), 100u);
+}
+
+TEST(AlteredFields, TensorsThatNoShardHasAreMissingInItsFolder) {
+  const test::TemporaryFolder folder;
+  std::filesystem::copy_file(test::fixture("hf/llama/config.json"), folder / "config.json");
+  NamedArrays first = load_safetensors(test::fixture("hf/llama/model.safetensors")).arrays, second;
+  second.insert(first.extract("model.norm.weight")), first.erase("lm_head.weight");
+  json::Value index = {{"weight_map", json::Value::object()}};
+  const auto write = [&](const char* file, const NamedArrays& arrays) {
+    save_safetensors(folder / file, arrays);
+    for (const auto& [name, array] : arrays) index["weight_map"][name] = file;
+  };
+  write("model-1-of-2.safetensors", first), write("model-2-of-2.safetensors", second);
+  test::write_text(folder / "model.safetensors.index.json", index.dump());
+  const std::string error = test::error_of([&] {
+    const DecoderFiles files = DecoderFiles::open(folder.path());
+    files.weights(decoder_graph(files.config, {.capacity = 16, .chunk = 8}), 1);
+  });
+  EXPECT_TRUE(error.starts_with(folder.path().string() + ": the checkpoint lacks 'lm_head.weight'")) << error;
 }
 
 }  // namespace

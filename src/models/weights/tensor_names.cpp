@@ -80,9 +80,9 @@ void check_tensors(const Checkpoint& checkpoint, const std::map<std::string, std
   for (const auto& [name, in_file] : spelled)
     if (!wanted.contains(name) && !is_unused(name, names) && !is_idle_bias(checkpoint, in_file)) extra.push_back(in_file);
   const auto unknown = extra.empty() ? "" : fmt::format("; the model has no use for {}", some_names(extra));
-  const std::string file = checkpoint.files().size() == 1 ? checkpoint.files().front().name + ": " : "";
-  if (!missing.empty()) fail("{}the checkpoint lacks {}{}", file, some_names(missing), unknown);
-  if (!extra.empty()) fail("{}the checkpoint has tensors that this model has no use for: {}", file, some_names(extra));
+  const std::string& file = checkpoint.files().size() == 1 ? checkpoint.files().front().name : checkpoint.name();
+  if (!missing.empty()) fail("{}: the checkpoint lacks {}{}", file, some_names(missing), unknown);
+  if (!extra.empty()) fail("{}: the checkpoint has tensors that this model has no use for: {}", file, some_names(extra));
 }
 
 bool same_but_for_axes(std::vector<std::int64_t> stored, const Dims& shape) {
