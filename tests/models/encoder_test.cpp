@@ -10,6 +10,7 @@
 #include "models/families/decoder_family.h"
 #include "models/layers/encoder.h"
 #include "models/run/recorded_run.h"
+#include "rlx/io.h"
 #include "rlx/mask_filler.h"
 #include "rlx/reranker.h"
 #include "rlx/sentence_encoder.h"
@@ -41,6 +42,33 @@ INSTANTIATE_TEST_SUITE_P(Families, Encoder,
                          testing::Values("roberta", "distilbert", "bert-scores", "xlm-roberta-scores", "modernbert-scores",
                                          "distilbert-labels"),
                          name_of_encoder);
+
+/// `array` (2, tokens, ...) with the last `count` tokens of its second text before the others.
+Array turned(const Array& array, std::int64_t count) {
+  Array result(array.dtype(), array.shape());
+  const std::int64_t text = array.size() / 2, token = text / array.shape()[1];
+  for (std::int64_t i = 0; i < text; ++i) {
+    result.set_double(i, array.get_double(i));
+    result.set_double(text + (i + count * token) % text, array.get_double(text + i));
+  }
+  return result;
+}
+
+/// RoBERTa counts its tokens from where padding ends.
+TEST(PaddedEncoder, StatesBehindPaddingAreThoseBeforeIt) {
+  const auto original = fixture("hf_more/roberta");
+  const test::TemporaryFolder folder;
+  for (const char* file : {"config.json", "model.safetensors"}) std::filesystem::copy_file(original / file, folder / file);
+  NamedArrays recorded = load_safetensors(original / "expected.safetensors").arrays;
+  std::int64_t padding = 0;
+  for (std::int64_t i = 12; i < 24; ++i) padding += recorded.at("attention_mask").get_int(i) == 0;
+  ASSERT_EQ(padding, 3);
+  for (const char* name : {"input_ids", "attention_mask", "last_hidden_state", "last_hidden_state_f64"})
+    recorded.at(name) = turned(recorded.at(name), padding);
+  save_safetensors(folder / "expected.safetensors", recorded);
+  for (const VerifiedTensor& t : verify_folder(folder.path(), Session()))
+    EXPECT_TRUE(t.passed()) << t.name << ": " << t.difference << " > " << t.allowed;
+}
 
 /// Texts with what was recorded of them: ids, and values in f64.
 struct RecordedTexts {

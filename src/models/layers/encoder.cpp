@@ -10,13 +10,22 @@
 namespace rlx {
 namespace {
 
-/// `positions`: of the tokens; null where they follow each other in rows, which takes no gather.
+/// RoBERTa's positions, in a table whose first row is that of padding: of the other tokens, wherever padding stands, counted from 1.
+Value counted_positions(Value ids, std::int64_t padding) {
+  Value own = cast(ne(ids, scalar(ids, static_cast<double>(padding), i32)), i32);
+  return cumsum(own, 1) * own;
+}
+
+/// `positions`: of the tokens; null where they follow each other in rows, which takes no gather, or are counted.
 Value embed_text(Flow flow, const DecoderConfig& c, const StoredMatrix& table, const TextInputs& inputs, Value positions) {
   Value x = rows_of(table, inputs.input_ids);
   if (c.embedding_scale != 1) x = x * c.embedding_scale;
   if (inputs.token_type_ids) x = x + flow.embedding("type_embedding", inputs.token_type_ids, c.token_types, c.hidden_size);
   if (c.position_embedding) {
-    const Dim first = c.first_position, end = first + (positions ? Dim(c.max_positions) : x.dim(1));
+    const bool counted = !positions && c.first_position > 0;
+    const Dim first = c.first_position - (counted ? 1 : 0);
+    if (counted) positions = counted_positions(inputs.input_ids, c.first_position - 1);
+    const Dim end = positions ? Dim(c.first_position + c.max_positions) : x.dim(1);
     Value rows = flow.scope("position_embedding").param("weight", {c.first_position + c.max_positions, c.hidden_size});
     rows = slice_axis(rows, 0, first, end);
     x = x + (positions ? take(rows, positions, 0) : rows);
