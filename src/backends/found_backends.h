@@ -19,4 +19,16 @@ const auto& found_once() {
   return found;
 }
 
+/// What librlx_KIND has under a name: a library that only some builds make, opened at run time. Null where there is none: `missing` says
+/// why, and what to do about it by `advice`.
+void* library_function(std::string_view kind, const char* name, std::string_view advice, std::string& missing);
+
+/// The devices that `of` makes of what the function of a library gives; see library_function.
+template <class Function, class Of>
+FoundBackends found_in_library(std::string_view kind, const char* name, std::string_view advice, const Of& of) {
+  FoundBackends found;
+  if (const auto open = reinterpret_cast<Function>(library_function(kind, name, advice, found.missing))) of(*open(), found);
+  return found;
+}
+
 }  // namespace rlx

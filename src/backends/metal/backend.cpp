@@ -1,14 +1,11 @@
 #include "backends/metal/backend.h"
 
-#include <dlfcn.h>
-
 #include "backends/found_backends.h"
 #include "backends/metal/measure.h"
 #include "backends/metal/memory.h"
 #include "backends/opened_once.h"
 #include "base/bytes_text.h"
 #include "lowering/kernels_only/kernel_claims.h"
-#include "rlx/version.h"
 
 namespace rlx::metal {
 namespace {
@@ -44,14 +41,12 @@ struct MetalDevice : Backend {
 };
 
 FoundBackends find() {
-  void* const opened = dlopen(fmt::format("librlx_metal-{}.so", version).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!opened) return {{}, fmt::format("{} (macOS alone has Metal: building RLX there makes it)", dlerror())};
-  const auto entry = reinterpret_cast<LibraryEntry>(dlsym(opened, library_entry));
-  if (!entry) return {{}, dlerror()};
-  Library& library = *entry();
-  FoundBackends found{{}, library.missing};
-  for (const auto& gpu : library.gpus) found.backends.push_back(backend_of(*gpu, fmt::format("metal:{}", found.backends.size())).release());
-  return found;
+  return found_in_library<LibraryEntry>(
+      "metal", library_entry, "macOS alone has Metal: building RLX there makes it", [](const Library& library, FoundBackends& found) {
+        found.missing = library.missing;
+        for (const auto& gpu : library.gpus)
+          found.backends.push_back(backend_of(*gpu, fmt::format("metal:{}", found.backends.size())).release());
+      });
 }
 
 }  // namespace

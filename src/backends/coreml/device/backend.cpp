@@ -1,10 +1,7 @@
 #include "backends/coreml/device/backend.h"
 
-#include <dlfcn.h>
-
 #include "backends/coreml/device/taken_graph.h"
 #include "backends/found_backends.h"
-#include "rlx/version.h"
 
 namespace rlx::coreml {
 namespace {
@@ -31,14 +28,11 @@ struct CoreMlDevice : Backend {
 };
 
 FoundBackends find() {
-  void* const opened = dlopen(fmt::format("librlx_coreml-{}.so", version).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!opened) return {{}, fmt::format("{} (Apple's systems alone have CoreML: building RLX there makes it)", dlerror())};
-  const auto entry = reinterpret_cast<LibraryEntry>(dlsym(opened, library_entry));
-  if (!entry) return {{}, dlerror()};
-  Library& library = *entry();
-  FoundBackends found;
-  for (const std::string& units : library.units) found.backends.push_back(backend_of(library, units).release());
-  return found;
+  return found_in_library<LibraryEntry>("coreml", library_entry, "Apple's systems alone have CoreML: building RLX there makes it",
+                                        [](Library& library, FoundBackends& found) {
+                                          for (const std::string& units : library.units)
+                                            found.backends.push_back(backend_of(library, units).release());
+                                        });
 }
 
 }  // namespace
