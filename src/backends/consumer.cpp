@@ -112,4 +112,24 @@ std::vector<Segment> cut_segments(const Graph& graph, const NodeOrder& order, co
   return segments;
 }
 
+Graph part_of(const Graph& graph, std::span<const ValueId> reads, std::span<const ValueId> writes) {
+  Graph result(graph.name());
+  std::map<ValueId, Value> values;
+  for (std::size_t i = 0; i < reads.size(); ++i)
+    values[reads[i]] = result.input(fmt::format("in{}", i), graph.type(reads[i]).shape, graph.type(reads[i]).dtype);
+  for (const auto& [input, value] : graph.inputs())
+    if (input.kind == InputKind::param && !values.contains(value.id())) values[value.id()] = make_input(result.data(), input);
+  std::vector<ValueId> stops;
+  for (const auto& [v, value] : values) stops.push_back(v);
+  for (const std::int32_t id : needed_nodes(graph.data(), writes, stops)) {
+    const Node& node = graph.node(id);
+    Values operands;
+    for (const ValueId v : node.operands) operands.push_back(values.at(v));
+    const Values results = emit(result.data(), *node.op, node.attrs, operands);
+    for (std::size_t r = 0; r < results.size(); ++r) values.try_emplace({id, static_cast<std::int32_t>(r)}, results[r]);
+  }
+  for (std::size_t i = 0; i < writes.size(); ++i) result.output(fmt::format("out{}", i), values.at(writes[i]));
+  return result;
+}
+
 }  // namespace rlx

@@ -101,4 +101,8 @@ struct Segment {
 /// `joins`: by step.
 std::vector<Segment> cut_segments(const Graph& graph, const NodeOrder& order, const std::vector<bool>& joins);
 
+/// From values to values, as inputs in0, in1, ... and outputs out0, out1, ..., with the nodes between, and the parameters under their
+/// names.
+Graph part_of(const Graph& graph, std::span<const ValueId> reads, std::span<const ValueId> writes);
+
 }  // namespace rlx

@@ -36,12 +36,6 @@ ModelArray<Byte> feature(std::string name, const Array& array, std::span<Byte> b
   return {std::move(name), number, array.rank() == 0 ? Sizes{1} : array.shape(), bytes};
 }
 
-Values inputs_in(Graph& graph, const Graph& of, std::span<const ValueId> values) {
-  Values made;
-  for (const ValueId v : values) made.push_back(graph.input(fmt::format("in{}", made.size()), of.type(v).shape, of.type(v).dtype));
-  return made;
-}
-
 bool has_nothing(const Bindings& bindings) {
   return std::ranges::any_of(bindings, [](const auto& binding) { return binding.second == 0; });
 }
@@ -71,7 +65,8 @@ CoreMlGraph::CoreMlGraph(const Graph& given, Library& library, DecodedTypes& dec
     if (!why.empty()) refusals_.emplace(&graph.node(step.node), why);
   }
   segments_ = cut_segments(graph, order_, joins);
-  for (const Segment& segment : segments_) is_open_.push_back(segment.joined && refusals(part(segment.reads, segment.writes)).empty());
+  for (const Segment& segment : segments_)
+    is_open_.push_back(segment.joined && refusals(part_of(graph, segment.reads, segment.writes)).empty());
 }
 
 /// Of a package with this node alone, and what it reads of parameters and constants.
@@ -80,32 +75,11 @@ std::string CoreMlGraph::refusal(std::int32_t node) const {
   for (const ValueId v : graph.node(node).operands)
     if (!order_.kept[static_cast<std::size_t>(v.node)] && std::ranges::find(reads, v) == reads.end()) reads.push_back(v);
   for (std::size_t r = 0; r < graph.node(node).results.size(); ++r) writes.push_back({node, static_cast<std::int32_t>(r)});
-  const Graph alone = part(reads, writes);
+  const Graph alone = part_of(graph, reads, writes);
   if (refusals(alone).empty()) return {};
   const std::map<std::string, std::int64_t> bounds = alone.symbols();
   const std::set<std::string> reasons = refusals(alone, {bounds.begin(), bounds.end()});
   return reasons.empty() ? "" : *reasons.begin();
-}
-
-/// From values to values, with the nodes between, and the parameters under their names.
-Graph CoreMlGraph::part(const std::vector<ValueId>& reads, const std::vector<ValueId>& writes) const {
-  Graph result(graph.name());
-  std::map<ValueId, Value> values;
-  const rlx::Values inputs = inputs_in(result, graph, reads);
-  for (std::size_t i = 0; i < reads.size(); ++i) values[reads[i]] = inputs[i];
-  for (const auto& [input, value] : graph.inputs())
-    if (input.kind == InputKind::param) values[value.id()] = make_input(result.data(), input);
-  std::vector<ValueId> stops;
-  for (const auto& [v, value] : values) stops.push_back(v);
-  for (const std::int32_t id : needed_nodes(graph.data(), writes, stops)) {
-    const Node& node = graph.node(id);
-    rlx::Values operands;
-    for (const ValueId v : node.operands) operands.push_back(values.at(v));
-    const rlx::Values results = emit(result.data(), *node.op, node.attrs, operands);
-    for (std::size_t r = 0; r < results.size(); ++r) values.try_emplace({id, static_cast<std::int32_t>(r)}, results[r]);
-  }
-  for (std::size_t i = 0; i < writes.size(); ++i) result.output(fmt::format("out{}", i), values.at(writes[i]));
-  return result;
 }
 
 std::optional<std::string> CoreMlGraph::left_to_host(const Graph& of, const Node& node) const {
@@ -155,7 +129,7 @@ std::shared_ptr<OpenedPackage> CoreMlGraph::package(std::size_t segment, const T
   const std::pair key(segment, sizes);
   if (const auto known = kept.packages.find(key); known != kept.packages.end()) return known->second;
   if (kept.packages.size() >= most_packages) kept.packages.clear();
-  SavedGraph saved{part(segments_[segment].reads, segments_[segment].writes), {}};
+  SavedGraph saved{part_of(graph, segments_[segment].reads, segments_[segment].writes), {}};
   for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
     if (const Input& input = graph.inputs()[i].first; input.kind == InputKind::param) saved.weights.emplace(input.name, *inputs.arrays[i]);
   return kept.packages.emplace(key, compile(library_, saved, sizes, units_)).first->second;

@@ -30,7 +30,6 @@ class CoreMlGraph final : public TakenGraph {
   };
 
   std::string refusal(std::int32_t node) const;
-  Graph part(const std::vector<ValueId>& reads, const std::vector<ValueId>& writes) const;
   std::shared_ptr<Kept> kept_for(const TakenInputs& inputs);
   std::shared_ptr<OpenedPackage> package(std::size_t segment, const TakenInputs& inputs, Kept& kept) const;
   void run_package(std::size_t segment, const TakenInputs& inputs, Kept& kept, Values& values) const;
