@@ -117,7 +117,8 @@ struct SessionOptions {
   // On a device: what no kernel computes is computed by the CPU, and its operands and results cross; `explain` says what. On any: arrays of
   // another device are copied, by way of the host. false: both are an Error.
   bool host = true;
-  // On MLX: how a run is computed, lazy, eager or compiled. Empty: as the variable RLX_MLX_MODE says, else lazy.
+  // On MLX: how a run is computed: lazy, eager or compiled; on Metal also fused, with kernels of RLX for work on elements, or measured,
+  // where these are faster. Empty: as the variable RLX_MLX_MODE says, else lazy.
   std::string graph_mode = {};
   // The same, compiled: a scan of at most so many steps becomes part of what is compiled; the host drives longer ones.
   std::int64_t unrolled_steps = 0;

@@ -45,6 +45,12 @@ struct CDialect {
 /// CUDA C++ and HIP.
 const CDialect& cuda_dialect();
 
+/// As emit_metal, for who writes the function around the body himself, as MLX does: what stands before the function, and behind
+/// `metal_body_mark` its body. That names a pointer for each kernel buffer b0, b1, ..., the symbols' values sizes[0], ..., and
+/// thread_position_in_grid, whose x is the position.
+KernelText emit_metal_body(const Kernel& kernel, const ScheduleOptions& options);
+inline constexpr std::string_view metal_body_mark = "// body\n";
+
 KernelText print_c(const Kernel& kernel, const CDialect& dialect, const ScheduleOptions& options);
 
 }  // namespace rlx

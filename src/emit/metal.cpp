@@ -28,8 +28,19 @@ constexpr CDialect metal{
     .position = "  const {I} position = group * ({I})lanes + lane;\n  if (position >= given.positions) return;\n",
 };
 
+constexpr CDialect metal_body = [] {
+  CDialect body = metal;
+  body.open = metal_body_mark;
+  body.buffer_parameter = body.size_parameter = body.buffer = {};
+  body.close = "{\n";
+  body.size = "sizes[{n}]";
+  body.position = "  const {I} position = thread_position_in_grid.x;\n";
+  return body;
+}();
+
 }  // namespace
 
 KernelText emit_metal(const Kernel& kernel, const ScheduleOptions& options) { return print_c(kernel, metal, options); }
+KernelText emit_metal_body(const Kernel& kernel, const ScheduleOptions& options) { return print_c(kernel, metal_body, options); }
 
 }  // namespace rlx

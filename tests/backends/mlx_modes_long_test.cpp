@@ -42,7 +42,7 @@ TEST_F(MlxModes, AreNamedByTheSessionOrByTheVariable) {
   graph.output("y", exp(graph.input("x", {4}, f32)));
   EXPECT_NE(error_of([&] {
               session_of_mode("later").compile(graph);
-            }).find("session: graph_mode: no mode 'later' (allowed: lazy, eager, compiled)"),
+            }).find("session: graph_mode: no mode 'later' (allowed: lazy, eager, compiled, fused, measured)"),
             std::string::npos);
   EXPECT_NE(error_of([&] {
               SessionOptions options;
@@ -54,7 +54,17 @@ TEST_F(MlxModes, AreNamedByTheSessionOrByTheVariable) {
   const std::string error = error_of([&] { session().compile(graph); });
   EXPECT_EQ(error_of([&] { session_of_mode("lazy").compile(graph); }), "no error");
   ::unsetenv("RLX_MLX_MODE");
-  EXPECT_NE(error.find("RLX_MLX_MODE: no mode 'later' (allowed: lazy, eager, compiled)"), std::string::npos) << error;
+  EXPECT_NE(error.find("RLX_MLX_MODE: no mode 'later' (allowed: lazy, eager, compiled, fused, measured)"), std::string::npos) << error;
+}
+
+TEST_F(MlxModes, KernelsOfMetalNeedMetal) {
+  Graph graph;
+  graph.output("y", exp(graph.input("x", {4}, f32)));
+  for (const char* mode : {"fused", "measured"})
+    EXPECT_EQ(
+        error_of([&] { session_of_mode(mode).compile(graph); }),
+        "mlx:cpu: session: modes fused and measured need kernels of Metal: [metal_kernel] No Metal back-end. (allowed here: lazy, eager, "
+        "compiled)");
 }
 
 /// MLX would write to address 0. Sessions live on.

@@ -110,7 +110,7 @@ Array apart_from(const TakenInputs& inputs, Array result) {
 }  // namespace
 
 Mode mode_of(const SessionOptions& options) {
-  constexpr std::array<std::string_view, 3> names{"lazy", "eager", "compiled"};
+  constexpr std::array<std::string_view, 5> names{"lazy", "eager", "compiled", "fused", "measured"};
   const char* const variable = std::getenv("RLX_MLX_MODE");
   const bool by_option = !options.graph_mode.empty();
   if (!by_option && !variable) return Mode::lazy;
@@ -128,6 +128,7 @@ MlxGraph::MlxGraph(const Graph& taken, std::string device_name, const mx::Device
       device_name_(std::move(device_name)),
       device_(device),
       on_host_(std::move(on_host)) {
+  if (fuses()) named(device_name_, "session", [&] { FusedRegion::check(device_); });
   add_part(graph, false);
 }
 
@@ -159,8 +160,13 @@ void MlxGraph::add_part(const Graph& of, bool region) {
       if (const auto* const inner = std::get_if<Region>(&attr); inner && *inner && !parts_.contains(inner->get())) add_part(**inner, true);
   }
   std::vector<bool> joins;
-  for (const NodeOrder::Step& step : part.order.steps) joins.push_back(is_traced(of, of.node(step.node)));
-  if (mode_ == Mode::compiled) part.segments = cut_segments(of, part.order, joins);
+  for (const NodeOrder::Step& step : part.order.steps) {
+    const Node& node = of.node(step.node);
+    joins.push_back(fuses() ? constant_value(node) || FusedRegion::joins(of, node) : is_traced(of, node));
+  }
+  if (mode_ == Mode::compiled || fuses()) part.segments = cut_segments(of, part.order, joins);
+  for (const Segment& segment : part.segments)
+    part.fused.push_back(fuses() && segment.joined ? FusedRegion::of(of, part.order, segment, device_) : nullptr);
   parts_.emplace(&of, std::move(part));
 }
 
@@ -220,8 +226,8 @@ void MlxGraph::place_kept(const Kept& kept, Values& values) const {
 }
 
 void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const {
-  if (mode_ == Mode::compiled && !kept && !run.traced) {
-    for (const Segment& segment : part.segments) run_segment(of, part, segment, values, run);
+  if (!part.segments.empty() && !kept && !run.traced) {
+    for (std::size_t i = 0; i < part.segments.size(); ++i) run_segment(of, part, i, values, run);
     return;
   }
   for (std::size_t i = 0; i < part.order.steps.size(); ++i)
@@ -237,18 +243,49 @@ void MlxGraph::walk_step(const Graph& of, const Part& part, std::size_t step, Va
   values[at(id)] = compute(of, part, step, operands, run);
 }
 
-void MlxGraph::run_segment(const Graph& of, const Part& part, const Segment& segment, Values& values, const Run& run) const {
-  if (!segment.joined) return walk_step(of, part, segment.steps.front(), values, run);
-  std::vector<mx::array> inputs;
-  for (const ValueId v : segment.reads) inputs.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+void MlxGraph::run_segment(const Graph& of, const Part& part, std::size_t number, Values& values, const Run& run) const {
+  const Segment& segment = part.segments[number];
+  const FusedRegion* const fused = part.fused[number].get();
+  if (!segment.joined || (fuses() && !fused)) {
+    for (const std::size_t step : segment.steps) walk_step(of, part, step, values, run);
+    return;
+  }
+  const auto read = [&](const std::vector<ValueId>& ids) {
+    Arrays arrays;
+    for (const ValueId v : ids) arrays.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+    return arrays;
+  };
+  const Arrays inputs = read(fused ? fused->reads() : segment.reads);
   for (const std::size_t step : segment.steps)
     for (const std::int32_t ended : part.order.steps[step].ends) values[at(ended)].clear();
-  const std::vector<mx::array> results = (*compiled(of, part, segment, run))(inputs);
+  const Arrays results = fused ? fused->run(
+                                     inputs, run.bindings, [&] { return by_ops(of, part, segment, inputs, run); }, mode_ == Mode::measured)
+                               : (*compiled(of, part, segment, run))(inputs);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const ValueId v = segment.writes[i];
     values[at(v.node)].resize(of.node(v.node).results.size(), results[i]);
     values[at(v.node)][static_cast<std::size_t>(v.result)] = results[i];
   }
+}
+
+/// `inputs`: what it reads, and perhaps more behind that.
+Arrays MlxGraph::by_ops(const Graph& of, const Part& part, const Segment& segment, const Arrays& inputs, const Run& run) const {
+  Values values(of.size());
+  if (&of == &graph) place_kept(run.kept, values);
+  for (std::size_t i = 0; i < segment.reads.size(); ++i) {
+    const ValueId v = segment.reads[i];
+    values[at(v.node)].resize(of.node(v.node).results.size(), inputs[i]);
+    values[at(v.node)][static_cast<std::size_t>(v.result)] = inputs[i];
+  }
+  Arrays results;
+  for (const std::size_t step : segment.steps) {
+    const std::int32_t id = part.order.steps[step].node;
+    Arrays operands;
+    for (const ValueId v : of.node(id).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+    values[at(id)] = compute(of, part, step, operands, run);
+  }
+  for (const ValueId v : segment.writes) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+  return results;
 }
 
 /// What is kept is part of the function, which lives no longer.
@@ -258,23 +295,8 @@ std::shared_ptr<const MlxGraph::Compiled> MlxGraph::compiled(const Graph& of, co
   if (run.kept.compiled.size() > most_compiled) run.kept.compiled.clear();
   std::shared_ptr<const Compiled>& known = run.kept.compiled[{&segment, run.bindings}];
   if (known) return known;
-  const Compiled traced = [this, &of, &part, &segment, &kept = run.kept, bindings = run.bindings](const std::vector<mx::array>& inputs) {
-    Values values(of.size());
-    if (&of == &graph) place_kept(kept, values);
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const ValueId v = segment.reads[i];
-      values[at(v.node)].resize(of.node(v.node).results.size(), inputs[i]);
-      values[at(v.node)][static_cast<std::size_t>(v.result)] = inputs[i];
-    }
-    std::vector<mx::array> results;
-    for (const std::size_t step : segment.steps) {
-      const std::int32_t id = part.order.steps[step].node;
-      std::vector<mx::array> operands;
-      for (const ValueId v : of.node(id).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-      values[at(id)] = compute(of, part, step, operands, {bindings, kept, true});
-    }
-    for (const ValueId v : segment.writes) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-    return results;
+  const Compiled traced = [this, &of, &part, &segment, &kept = run.kept, bindings = run.bindings](const Arrays& inputs) {
+    return by_ops(of, part, segment, inputs, {bindings, kept, true});
   };
   return known = std::make_shared<const Compiled>(mx::compile(traced));
 }

@@ -5,12 +5,14 @@
 
 #include "backends/backend.h"
 #include "backends/mlx/library/call.h"
+#include "backends/mlx/library/fused_region.h"
 
 namespace rlx::mlx {
 
 /// How a run is computed. lazy: all at its end. eager: each op at once, so that an error names it. compiled: stretches without control flow
-/// are functions that MLX compiles, one for each binding of the sizes.
-enum class Mode : std::uint8_t { lazy, eager, compiled };
+/// are functions that MLX compiles, one for each binding of the sizes. fused: as lazy, but for regions that kernels of RLX compute, on
+/// Metal; measured: where these were found to be faster.
+enum class Mode : std::uint8_t { lazy, eager, compiled, fused, measured };
 /// That which the options name, else the variable RLX_MLX_MODE; lazy where neither does. Throws Error for another name.
 Mode mode_of(const SessionOptions& options);
 
@@ -29,11 +31,12 @@ class MlxGraph final : public TakenGraph {
   /// The graph, or a region of it.
   struct Part {
     NodeOrder order;
-    std::vector<const Row<Rule>*> rows;           // by step; null: the host's
-    std::map<std::int32_t, mx::array> constants;  // by node
-    std::vector<Segment> segments;                // to be compiled
+    std::vector<const Row<Rule>*> rows;                     // by step; null: the host's
+    std::map<std::int32_t, mx::array> constants;            // by node
+    std::vector<Segment> segments;                          // to be compiled or fused
+    std::vector<std::unique_ptr<const FusedRegion>> fused;  // by segment; null: none
   };
-  using Compiled = std::function<std::vector<mx::array>(const std::vector<mx::array>&)>;
+  using Compiled = std::function<Arrays(const Arrays&)>;
   /// What is the same in all runs with the same parameters.
   struct Kept {
     std::shared_ptr<const void> parameters;
@@ -51,13 +54,15 @@ class MlxGraph final : public TakenGraph {
   };
 
   void add_part(const Graph& of, bool region);
+  bool fuses() const { return mode_ >= Mode::fused; }
   bool computes(const Graph& of, const Node& node) const;
   bool is_traced(const Graph& of, const Node& node) const;  // whether it can be part of what is compiled
   std::shared_ptr<const Kept> kept_for(const TakenInputs& inputs);
   Values input_values(const TakenInputs& inputs, const Kept& kept) const;
   void walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const;
   void walk_step(const Graph& of, const Part& part, std::size_t step, Values& values, const Run& run) const;
-  void run_segment(const Graph& of, const Part& part, const Segment& segment, Values& values, const Run& run) const;
+  void run_segment(const Graph& of, const Part& part, std::size_t number, Values& values, const Run& run) const;
+  Arrays by_ops(const Graph& of, const Part& part, const Segment& segment, const Arrays& inputs, const Run& run) const;
   std::shared_ptr<const Compiled> compiled(const Graph& of, const Part& part, const Segment& segment, const Run& run) const;
   void place_kept(const Kept& kept, Values& values) const;
   Results compute(const Graph& of, const Part& part, std::size_t step, std::span<const mx::array> operands, const Run& run) const;
