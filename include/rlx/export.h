@@ -47,14 +47,14 @@ struct CoreMlReport {
   };
   std::vector<KeptF32> kept_f32;
 
-  /// A weight in blocks, by names.
-  struct Blocks {
+  /// A weight that is stored otherwise than it was given, by names: in blocks, or as f16.
+  struct Stored {
     std::string name, type, form;  // as given, and as stored
     std::int64_t values;
     double bits;            // of a weight
     double relative_error;  // root of the mean square of stored - given, relative to that of the given; 0: exact
   };
-  std::vector<Blocks> weights;
+  std::vector<Stored> weights;
 };
 
 /// Writes a graph and its weights as a CoreML package (a folder OUT.mlpackage), whole or not at all: an ML Program for iOS 17 and macOS 14

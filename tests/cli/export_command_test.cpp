@@ -62,9 +62,10 @@ TEST_F(ExportCommand, SaysWhatStaysF32BesideProductsInF16) {
   EXPECT_EQ(run(weights).out, "");
   std::filesystem::remove_all(out_);
   EXPECT_EQ(run(weights + " --precision f16").out,
-            "f32: exponentials of wide logits, and their sums (1 softmax)\n"
+            "1 f32 as f16, 16 bits a weight: exact\n"
+            "f32: exponentials of wide logits, and their sums (1 exp, 1 softmax)\n"
             "f32: long sums, of which f16 drops small terms (1 reduce)\n"
-            "f32: values between products, whose small changes add up from layer to layer (1 exp, 1 reduce)\n");
+            "f32: values between products, whose small changes add up from layer to layer (1 reduce)\n");
 }
 
 /// Two weights in blocks, of Q8_0 and Q4_K, whose numbers f16 has to round.

@@ -181,6 +181,58 @@ TEST(CoreMlBlocks, OfProductsInF16AreAsFarOffAsReported) {
   }
 }
 
+/// Products that take what was decoded as f16, as their sums do not go along the blocks; of any scales.
+TEST(CoreMlBlocks, DecodedForProductsInF16AreAsFarOffAsReported) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  const TemporaryFolder folder;
+  std::map<std::string, std::pair<Array, double>> wanted;
+  for (const BlockFormat& format : block_formats()) {
+    if (!is_recorded(format)) continue;
+    const Recorded recorded(format);
+    const std::int64_t rows = recorded.values.shape()[0];
+    Graph graph;
+    graph.output("y", dot(graph.input("x", {rows, rows}, f32), decoded(graph, recorded), {1}, {0}));
+    Array identity(f32, {rows, rows});
+    for (std::int64_t i = 0; i < rows; ++i) identity.set_double(i * rows + i, 1);
+    const auto write = [&] { return write_package(graph, identity, recorded, {.precision = Precision::f16}, folder / recorded.type); };
+    if (!fits_f16(recorded.values)) {
+      EXPECT_NE(error_of(write).find("coreml: 'w': a weight is "), std::string::npos) << recorded.type;
+      continue;
+    }
+    const CoreMlReport report = write();
+    ASSERT_EQ(report.weights.size(), 1U) << recorded.type;
+    wanted.emplace(recorded.type, std::pair(recorded.values, report.weights[0].relative_error));
+  }
+  EXPECT_GT(wanted.size(), 10U);
+  run_packages(folder.path());
+  for (const auto& [type, expected] : wanted) {
+    ASSERT_FALSE(std::filesystem::exists(folder / type / "error.txt")) << read_text(folder / type / "error.txt");
+    EXPECT_NEAR(relative_error(load_npy(folder / type / "out_1" / "y.npy"), expected.first), expected.second, 1e-4 * expected.second)
+        << type;
+  }
+}
+
+/// Numbers that become f16 are reported, too, and so are blocks that are decoded before.
+TEST(CoreMlBlocks, NumbersInF16AreAsFarOffAsReported) {
+  const TemporaryFolder folder;
+  const Recorded recorded(*find_block_format("Q8_0"));
+  const double off = relative_error(Array::of(f16, recorded.values.shape(), recorded.values.floats()), recorded.values);
+  Graph graph;
+  const std::vector<std::int64_t>& shape = recorded.values.shape();
+  graph.output("y", matmul(graph.input("x", {1, shape[0]}, f32), graph.param("w", {shape[0], shape[1]}, f32)));
+  const CoreMlReport of_floats = export_coreml(folder / "floats", {graph, {{"w", recorded.values}}}, {.precision = Precision::f16});
+  const CoreMlReport of_blocks = write_product(recorded, {.minimum_target = 17, .precision = Precision::f16}, folder / "blocks");
+  for (const CoreMlReport* report : {&of_floats, &of_blocks}) {
+    ASSERT_EQ(report->weights.size(), 1U);
+    EXPECT_EQ(report->weights[0].name, "w");
+    EXPECT_EQ(report->weights[0].type, "f32");
+    EXPECT_EQ(report->weights[0].form, "f16");
+    EXPECT_NEAR(report->weights[0].relative_error, off, 1e-6 * off);
+  }
+  EXPECT_GT(off, 0);
+  EXPECT_TRUE(export_coreml(folder / "wide", {graph, {{"w", recorded.values}}}, {}).weights.empty());
+}
+
 constexpr const char* read_and_multiplied = R"(graph net {{
   %x: f32[512,512] = input {{label="x"}}
   %places: i32[8,1] = input {{label="places"}}

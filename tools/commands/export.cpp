@@ -84,19 +84,19 @@ CoreMlReport with_progress(ExportOptions& options, const SavedGraph& saved) {
 }
 
 /// Weights that are stored alike: one line, with the tensor that has lost most.
-void print_blocks(const CoreMlReport& report) {
-  std::map<std::string, std::vector<CoreMlReport::Blocks>> alike;
-  for (const CoreMlReport::Blocks& each : report.weights)
+void print_weights(const CoreMlReport& report) {
+  std::map<std::string, std::vector<CoreMlReport::Stored>> alike;
+  for (const CoreMlReport::Stored& each : report.weights)
     alike[fmt::format("{} as {}, {:.4g} bits a weight", each.type, each.form, each.bits)].push_back(each);
   for (const auto& [form, tensors] : alike) {
-    const auto most = std::ranges::max_element(tensors, {}, &CoreMlReport::Blocks::relative_error);
+    const auto most = std::ranges::max_element(tensors, {}, &CoreMlReport::Stored::relative_error);
     fmt::print("{} {}: {}\n", tensors.size(), form,
                most->relative_error == 0 ? "exact" : fmt::format("relative error up to {:.2e} ({})", most->relative_error, most->name));
   }
 }
 
 void print_report(const CoreMlReport& report) {
-  print_blocks(report);
+  print_weights(report);
   for (const auto& [reason, ops] : report.kept_f32) {
     std::vector<std::string> counts;
     for (const auto& [op, count] : ops) counts.push_back(fmt::format("{} {}", count, op));

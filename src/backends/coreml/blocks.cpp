@@ -160,10 +160,16 @@ class DecodedValues {
   std::int64_t done_ = 0;
 };
 
+float in_f16(const std::string& name, float x) {
+  const float stored = f16_value(f16_bits(x));
+  if (!std::isfinite(stored)) fail("coreml: '{}': a weight is {}, which f16 cannot hold (allowed: -65504 to 65504)", name, x);
+  return stored;
+}
+
 /// Adds what blocks lose, as the device decodes them in `element`, to a report.
 class Comparison {
  public:
-  Comparison(const Blocks& given, Blocks stored, Element element, std::shared_ptr<StoredBlocks> report)
+  Comparison(const Blocks& given, Blocks stored, Element element, std::shared_ptr<StoredWeight> report)
       : given_(given), stored_(std::move(stored)), rounds_(element == Element::f16), report_(std::move(report)) {}
 
   void operator()(const std::byte* block, std::span<const std::int8_t> codes) {
@@ -176,12 +182,9 @@ class Comparison {
     for (std::size_t j = 0; j < codes.size(); ++j) {
       const std::size_t g = j / static_cast<std::size_t>(parts.group);
       const float scaled = rounded(rounded(scales[g]) * static_cast<float>(codes[j]));
-      add(wanted[j], scaled - rounded(minima[g]), *report_);
+      const float seen = scaled - rounded(minima[g]);
+      report_->add(wanted[j], report_->rounds_decoded ? in_f16(report_->name, seen) : seen);
     }
-  }
-  static void add(float wanted, float seen, StoredBlocks& report) {
-    const double error = static_cast<double>(seen) - wanted;
-    report.error_squares += error * error, report.squares += static_cast<double>(wanted) * wanted;
   }
 
  private:
@@ -189,7 +192,7 @@ class Comparison {
   DecodedValues given_;
   Blocks stored_;
   bool rounds_;
-  std::shared_ptr<StoredBlocks> report_;
+  std::shared_ptr<StoredWeight> report_;
 };
 
 /// How codes are stored.
@@ -235,15 +238,15 @@ class Decoding {
     const std::string stored =
         fmt::format("{} with {} scales{}", name_of(form), element_ == Element::f16 ? "f16" : "f32", nests_ ? " in two levels" : "");
     const bool is_other = given_.format != blocks_.format;
-    report_ = std::make_shared<StoredBlocks>(
-        StoredBlocks{name, std::string(given_.format->name), is_other ? fmt::format("{} ({})", parts().type, stored) : stored,
+    report_ = out_.parts().report(
+        blocks_.array, element_,
+        StoredWeight{name, std::string(given_.format->name), is_other ? fmt::format("{} ({})", parts().type, stored) : stored,
                      blocks_.values(), bits_of(form, parts(), blocks_.format->values, element_, nests_)});
-    out_.parts().stored_blocks.emplace(key("report"), report_);
   }
 
   DecodedBlocks decoded() const {
     const Argument scales = numbers("scales", parts().scales, parts().scale_levels);
-    DecodedBlocks result{{}, {}, parts().group};
+    DecodedBlocks result{{}, {}, parts().group, report_};
     result.scaled =
         out_.add("constexpr_blockwise_shift_scale", {{"data", codes()}, {"scale", scales}}, element_, dims_of(blocks_.shape(1)));
     if (!parts().minima) return result;
@@ -279,8 +282,8 @@ class Decoding {
 
   /// What compares the codes while they are written, where they may differ from what was given.
   std::function<Watch()> comparison() const {
-    if (given_.format == blocks_.format && element_ == Element::f32) return [] { return Watch(); };
     return [given = given_, blocks = blocks_, element = element_, report = report_]() -> Watch {
+      if (given.format == blocks.format && element == Element::f32 && !report->rounds_decoded) return {};
       return Comparison(given, blocks, element, report);
     };
   }
@@ -318,7 +321,7 @@ class Decoding {
   Blocks blocks_, given_;
   Element element_;
   bool nests_;
-  std::shared_ptr<StoredBlocks> report_;
+  std::shared_ptr<StoredWeight> report_;
 };
 
 Blocks as_blocks(const Array& array, const BlockFormat& format) { return {array, &format, find_block_parts(format.name)}; }
@@ -344,23 +347,22 @@ Array requantized(const Weight& weight, const BlockFormat& from, const BlockForm
 }
 
 /// As numbers of f16, made while they are written.
-Tensor stored_f16(Body& out, const Blocks& blocks, const std::string& name) {
+DecodedBlocks stored_f16(Body& out, const Blocks& blocks, const std::string& name) {
   constexpr Element element = Element::f16;
-  const auto report = std::make_shared<StoredBlocks>(
-      StoredBlocks{name, std::string(blocks.format->name), "f16", blocks.values(), static_cast<double>(form_of(element).bits)});
-  out.parts().stored_blocks.emplace(key_of(blocks.array, "report", element), report);
+  const auto report = out.parts().report(
+      blocks.array, element,
+      StoredWeight{name, std::string(blocks.format->name), "f16", blocks.values(), static_cast<double>(form_of(element).bits)});
   const auto fill = [=](const std::byte* block, std::uint16_t* halves) {
     std::vector<float> values(static_cast<std::size_t>(blocks.format->values));
     blocks.format->decode(block, values.data(), std::ssize(values));
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const float stored = f16_value(halves[i] = f16_bits(values[i]));
-      if (!std::isfinite(stored)) fail("coreml: '{}': a weight is {}, which f16 cannot hold (allowed: -65504 to 65504)", name, values[i]);
-      Comparison::add(values[i], stored, *report);
+      halves[i] = f16_bits(values[i]);
+      report->add(values[i], in_f16(name, values[i]));
     }
   };
   const Sizes shape = blocks.shape(1);
   const Weights::Source source = of_each_block<std::uint16_t>(blocks, blocks.format->values, fill);
-  return out.stored(out.in_file(key_of(blocks.array, "values", element), element, shape, source), element, shape);
+  return {out.stored(out.in_file(key_of(blocks.array, "values", element), element, shape, source), element, shape), {}, 1, report};
 }
 
 /// The type as which blocks are stored.
@@ -378,7 +380,7 @@ DecodedBlocks decode_on_device(Body& out, const Weight& weight) {
   parts.needs(Target::ios18, "weights in blocks");
   const Blocks given = as_blocks(weight.array, *find_block_format(weight.blocks));
   const BlockFormat& wanted = stored_type(parts, *given.format);
-  if (!find_block_parts(wanted.name)) return {stored_f16(out, given, weight.name), {}, 1};
+  if (!find_block_parts(wanted.name)) return stored_f16(out, given, weight.name);
   Array array = weight.array;
   if (&wanted != given.format) {
     const auto [known, is_new] = parts.requantized.try_emplace(key_of(weight.array, wanted.name, Element::f32), Array(u8, {0}));
@@ -397,6 +399,12 @@ Tensor whole(Body& out, const DecodedBlocks& blocks) {
   const auto wide = [&](const Tensor& x, const Dims& shape) { return convert(out, reshape(out, x, shape), Element::f32); };
   const Tensor y = binary(out, "sub", wide(blocks.scaled, grouped), wide(*blocks.minima, apart));
   return reshape(out, y, blocks.scaled.shape);
+}
+
+Tensor decoded(Body& out, const Weight& weight, Element element) {
+  const DecodedBlocks blocks = decode_on_device(out, weight);
+  blocks.report->rounds_decoded = blocks.report->rounds_decoded || element == Element::f16;
+  return convert(out, whole(out, blocks), element);
 }
 
 std::string block_forms() {

@@ -40,6 +40,12 @@ void ProgramParts::needs(Target least, std::string_view what) {
   target = least;
 }
 
+std::shared_ptr<StoredWeight> ProgramParts::report(const Array& array, Element element, const StoredWeight& first) {
+  auto& report = stored_weights[key_of(array, "report", element)];
+  if (!report) report = std::make_shared<StoredWeight>(first);
+  return report;
+}
+
 Tensors Body::add_all(std::string_view type, const Arguments& arguments, Tensors results, const std::vector<ProtobufWriter>& blocks) {
   ProtobufWriter operation;
   operation.text(type_field, type);
@@ -76,7 +82,13 @@ Tensor Body::constant(const Array& array, Element element, const std::string& na
     const Array small = Array::of(*form_of(element).dtype, array.shape(), array.floats());
     return stored(immediate_value(element, array.shape(), elements_of(small, element)), element, array.shape());
   }
-  return stored(in_file(key_of(array, "", element), element, array.shape(), floats_of(array, element, name)), element, array.shape());
+  std::function<void(float, float)> watch;
+  if (element == Element::f16 && array.dtype() != f16) {
+    const StoredWeight kept{name, std::string(rlx::name(array.dtype())), "f16", array.size(), static_cast<double>(form_of(element).bits)};
+    watch = [report = parts_.report(array, element, kept)](float given, float stored) { report->add(given, stored); };
+  }
+  return stored(in_file(key_of(array, "", element), element, array.shape(), floats_of(array, element, name, watch)), element,
+                array.shape());
 }
 
 Tensor Body::codes(const Array& array) {

@@ -23,11 +23,17 @@ struct Weight {
   std::string name;    // for errors
 };
 
-/// How a weight in blocks is stored. Its error is known once it is written.
-struct StoredBlocks {
+/// How a weight is stored otherwise than it was given: in blocks, or as f16. Its error is known once it is written.
+struct StoredWeight {
+  void add(float given, float stored) {
+    const double error = static_cast<double>(stored) - given;
+    error_squares += error * error, squares += static_cast<double>(given) * given;
+  }
+
   std::string name, type, form;
   std::int64_t values = 0;
   double bits = 0;                        // of a weight
+  bool rounds_decoded = false;            // of blocks: a product takes what is decoded as f16
   double error_squares = 0, squares = 0;  // sums over all values: (stored - given)^2, given^2
 };
 
@@ -42,6 +48,8 @@ struct ProgramParts {
   }
   /// Throws Error where the program may not ask for so much; `what` does.
   void needs(Target least, std::string_view what);
+  /// That of an array which is stored in such elements: `first`, where there is none.
+  std::shared_ptr<StoredWeight> report(const Array& array, Element element, const StoredWeight& first);
 
   Weights weights;
   Target target = Target::ios17;                                     // whose operations the program has
@@ -49,7 +57,7 @@ struct ProgramParts {
   bool multiplies_f16 = false;                                       // else products are of f32
   bool nests_scales = false;                                         // scales of blocks that have two levels keep these
   std::map<std::string, std::string, std::less<>> block_types = {};  // what types of blocks become; "": all others
-  std::map<std::string, std::shared_ptr<StoredBlocks>> stored_blocks = {};
+  std::map<std::string, std::shared_ptr<StoredWeight>> stored_weights = {};
   std::map<std::string, Array> requantized = {};
   std::map<std::string_view, std::map<std::string, std::int64_t>> kept_f32 = {};  // ops, and how many of each, by why they are not f16
   std::map<std::string, Tensor, std::less<>> symbols = {};  // of the function: the sizes that its inputs have in a run, [1] of i32

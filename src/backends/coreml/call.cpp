@@ -70,7 +70,10 @@ constexpr Computed all_computed[] = {{"dot", multiplies_integers, integers},
                                      {"rnn", nullptr, states},
                                      {"erfc", nullptr, near},
                                      {"softmax", nullptr, logits},
+                                     {"exp", nullptr, logits},
                                      {"rope", nullptr, angles},
+                                     {"sin", nullptr, angles},
+                                     {"cos", nullptr, angles},
                                      {{}, computes_f32, between}};
 
 bool has_floats(const Graph& graph, const Node& node) {

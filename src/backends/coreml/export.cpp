@@ -110,7 +110,8 @@ void check_weights(const coreml::ProgramParts& parts) {
   std::set<std::string> types;
   bool has_levels = false;
   const auto& wanted = parts.block_types;
-  for (const auto& [key, weight] : parts.stored_blocks) {
+  for (const auto& [key, weight] : parts.stored_weights) {
+    if (!find_block_parts(weight->type)) continue;
     types.insert(weight->type);
     const auto own = wanted.find(weight->type), to = own != wanted.end() ? own : wanted.find("");
     const BlockParts* const stored = find_block_parts(to != wanted.end() ? to->second : weight->type);
@@ -131,10 +132,10 @@ double relative(double error_squares, double squares) { return squares > 0 ? std
 CoreMlReport report_of(const coreml::ProgramParts& parts) {
   CoreMlReport report;
   for (const auto& [reason, ops] : parts.kept_f32) report.kept_f32.push_back({std::string(reason), ops});
-  for (const auto& [key, stored] : parts.stored_blocks)
+  for (const auto& [key, stored] : parts.stored_weights)
     report.weights.push_back(
         {stored->name, stored->type, stored->form, stored->values, stored->bits, relative(stored->error_squares, stored->squares)});
-  std::ranges::sort(report.weights, {}, &CoreMlReport::Blocks::name);
+  std::ranges::sort(report.weights, {}, &CoreMlReport::Stored::name);
   return report;
 }
 

@@ -90,7 +90,9 @@ class Emitter {
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (operands[i].dtype() != graph.type(node.operands[i]).dtype) return false;
     const std::vector<Array> results = evaluate_node(graph, id, {}, operands, {});
-    for (std::size_t r = 0; r < results.size(); ++r) keep(values, id, r, {results[r], {}, std::string(node.op->name)});
+    const bool is_weight = node.op->name == "decode_blocks";
+    const std::string name = is_weight ? values.at(node.operands[0]).weight->name : std::string(node.op->name);
+    for (std::size_t r = 0; r < results.size(); ++r) keep(values, id, r, {results[r], {}, name});
     return true;
   }
   static bool is_open(const Attr& attr) {
@@ -168,7 +170,7 @@ class Emitter {
     if (held.tensor) return *held.tensor;
     const Weight& weight = *held.weight;
     check(graph.type(v), "a result of", std::string(graph.node(v.node).op->name));
-    if (!weight.blocks.empty()) held.tensor = convert(body, coreml::whole(body, decode_on_device(body, weight)), Element::f32);
+    if (!weight.blocks.empty()) held.tensor = decoded(body, weight, Element::f32);
     else if (is_float(graph.type(v).dtype)) held.tensor = body.constant(weight.array, *element_of(graph.type(v).dtype), weight.name);
     else held.tensor = body.constant(weight.array, weight.name);
     return *held.tensor;

@@ -84,8 +84,8 @@ void check_numbers(const std::string& name, const Array& array, Element element)
 
 }  // namespace
 
-Weights::Source floats_of(Array array, Element element, std::string name) {
-  return [array = std::move(array), element, name = std::move(name)](const Weights::Sink& sink) {
+Weights::Source floats_of(Array array, Element element, std::string name, std::function<void(float given, float stored)> watch) {
+  return [array = std::move(array), element, name = std::move(name), watch = std::move(watch)](const Weights::Sink& sink) {
     check_numbers(name, array, element);
     if (element_of(array.dtype()) == element && array.dtype() != bf16) return sink(array.bytes());
     std::vector<std::uint16_t> halves;
@@ -96,7 +96,10 @@ Weights::Source floats_of(Array array, Element element, std::string name) {
         continue;
       }
       halves.clear();
-      for (const float x : wide) halves.push_back(f16_bits(x));
+      for (const float x : wide) {
+        halves.push_back(f16_bits(x));
+        if (watch) watch(x, f16_value(halves.back()));
+      }
       sink(std::as_bytes(std::span(halves)));
     }
   };

@@ -40,7 +40,8 @@ class Weights {
 /// The key of what is made of an array.
 std::string key_of(const Array& array, std::string_view part, Element element);
 
-/// The floats of an array as f32 or f16, for Weights::add. Throws Error naming `name` for NaN, and for what f16 cannot hold.
-Weights::Source floats_of(Array array, Element element, std::string name);
+/// The floats of an array as f32 or f16, for Weights::add. `watch` sees each that becomes f16, as given and as stored. Throws Error naming
+/// `name` for NaN, and for what f16 cannot hold.
+Weights::Source floats_of(Array array, Element element, std::string name, std::function<void(float given, float stored)> watch = {});
 
 }  // namespace rlx::coreml

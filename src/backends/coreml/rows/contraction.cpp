@@ -71,7 +71,7 @@ Tensor int8_operand(const Call& c, std::size_t i) {
 
 /// Floats of a weight in the elements of a product.
 Tensor given_weight(const Call& c, const Weight& weight, Element element) {
-  if (!weight.blocks.empty()) return convert(c.out, whole(c.out, decode_on_device(c.out, weight)), element);
+  if (!weight.blocks.empty()) return decoded(c.out, weight, element);
   return is_float(c.type(1)) ? c.out.constant(weight.array, element, weight.name) : c.out.constant(weight.array, weight.name);
 }
 
