@@ -1,18 +1,31 @@
-// Products. MLX multiplies floats alone: narrow integers are exact as f64.
+// Products. MLX multiplies floats alone, and convolves those of f64 in f32.
 #include <algorithm>
+#include <bit>
 
 #include "backends/mlx/library/call.h"
 
 namespace rlx::mlx {
 namespace {
 
-/// The type in which MLX multiplies these elements with all their bits.
-mx::Dtype product_type(const mx::array& x) { return mx::issubdtype(x.dtype(), mx::integer) ? mx::float64 : x.dtype(); }
-
-/// A product as integers have it: modulo their width.
-mx::array product_as(const mx::array& y, mx::Dtype dtype) {
-  return mx::issubdtype(dtype, mx::integer) ? as(as(y, mx::int64), dtype) : as(y, dtype);
+/// A product of integers modulo their width, by `multiply`, which takes floats and adds so many `terms`: of digits that are small enough
+/// for sums to be exact, as far as their places count.
+template <class Multiply>
+mx::array product_of_integers(const mx::array& x, const mx::array& z, mx::Dtype floats, std::int64_t terms, const Multiply& multiply) {
+  const int exact_bits = floats == mx::float64 ? 53 : 24, all_bits = static_cast<int>(x.itemsize()) * 8;
+  const int bits = std::clamp((exact_bits - static_cast<int>(std::bit_width(static_cast<std::uint64_t>(terms)))) / 2, 1, 16);
+  const auto exact = [&](const mx::array& a, const mx::array& b) { return as(multiply(as(a, floats), as(b, floats)), mx::int64); };
+  if (all_bits <= bits) return as(exact(x, z), x.dtype());
+  const auto digit = [&](const mx::array& of, int place) {
+    const mx::array shifted = mx::right_shift(as(of, mx::uint64), mx::array(place, mx::uint64));
+    return mx::bitwise_and(shifted, mx::array((1 << bits) - 1, mx::uint64));
+  };
+  mx::array sum(0, mx::uint64);
+  for (int i = 0; i < all_bits; i += bits)
+    for (int j = 0; i + j < all_bits; j += bits)
+      sum = mx::add(sum, mx::left_shift(as(exact(digit(x, i), digit(z, j)), mx::uint64), mx::array(i + j, mx::uint64)));
+  return as(sum, x.dtype());
 }
+bool is_integer(const mx::array& x) { return mx::issubdtype(x.dtype(), mx::integer); }
 
 int product_of(const mx::Shape& sizes) {
   std::int64_t all = 1;
@@ -50,14 +63,20 @@ struct Side {
   int rows = 0, columns = 0;
 };
 
-Results dot(const Call& c) {
-  const mx::Dtype dtype = product_type(c.x[0]);
-  const mx::array left = as(c.x[0], dtype), right = as(c.x[1], dtype);
+mx::array dot_of_floats(const Call& c, const mx::array& left, const mx::array& right) {
   const Side x(left, c.ints("lhs_batch"), c.ints("lhs_contract"), true), z(right, c.ints("rhs_batch"), c.ints("rhs_contract"), false);
-  if (product_of(x.contracted) == 0) return mx::zeros(c.shape(), c.x[0].dtype());
+  if (product_of(x.contracted) == 0) return mx::zeros(c.shape(), left.dtype());
   const bool as_it_is = x.in_order() && z.in_order() && z.free.size() == 1 && (x.batch.empty() ? !x.free.empty() : x.free.size() == 1);
-  if (as_it_is) return product_as(mx::matmul(left, right), c.x[0].dtype());
-  return product_as(mx::reshape(mx::matmul(x.matrices(), z.matrices()), c.shape()), c.x[0].dtype());
+  if (as_it_is) return mx::matmul(left, right);
+  return mx::reshape(mx::matmul(x.matrices(), z.matrices()), c.shape());
+}
+Results dot(const Call& c) {
+  if (!is_integer(c.x[0])) return dot_of_floats(c, c.x[0], c.x[1]);
+  std::int64_t terms = 1;
+  for (const int d : c.ints("lhs_contract")) terms *= c.x[0].shape(d);
+  const mx::StreamContext has_f64(mx::Device::cpu);
+  return product_of_integers(c.x[0], c.x[1], mx::float64, terms,
+                             [&](const mx::array& x, const mx::array& z) { return dot_of_floats(c, x, z); });
 }
 
 /// Each row with the matrix of its group; behind the last of them there are zeros.
@@ -108,36 +127,40 @@ mx::array with_borders(const mx::array& x, std::vector<int>& lo, std::vector<int
   return padded(x, before, between, shape, 0);
 }
 
-Results conv(const Call& c) {
-  const mx::Dtype dtype = product_type(c.x[0]);
+mx::array conv_of_floats(const Call& c, const mx::array& image, const mx::array& kernel) {
   const auto batch_groups = static_cast<int>(c.number("batch_group_count"));
   const auto feature_groups = static_cast<int>(c.number("feature_group_count"));
   std::vector<int> lo = c.ints("padding_lo"), hi = c.ints("padding_hi"), dilation = c.ints("lhs_dilation");
-  mx::array x = as(mx::transpose(c.x[0], channels_last(c.ints("lhs_spec"))), dtype);
-  const mx::array w = as(mx::transpose(c.x[1], channels_last(c.ints("rhs_spec"))), dtype);
+  mx::array x = mx::transpose(image, channels_last(c.ints("lhs_spec")));
+  const mx::array w = mx::transpose(kernel, channels_last(c.ints("rhs_spec")));
   if (batch_groups > 1) x = grouped_by_channels(x, batch_groups);
   x = with_borders(x, lo, hi, dilation);
   const mx::array y =
       mx::conv_general(x, w, c.ints("strides"), lo, hi, c.ints("rhs_dilation"), dilation, std::max(batch_groups, feature_groups));
-  return product_as(mx::transpose(y, inverse(channels_last(c.ints("out_spec")))), c.x[0].dtype());
+  return mx::transpose(y, inverse(channels_last(c.ints("out_spec"))));
+}
+Results conv(const Call& c) {
+  const mx::array& kernel = c.x[1];
+  if (!is_integer(kernel)) return conv_of_floats(c, c.x[0], kernel);
+  const std::int64_t terms = static_cast<std::int64_t>(kernel.size()) / std::max(1, kernel.shape(c.ints("rhs_spec")[0]));
+  return product_of_integers(c.x[0], kernel, mx::float32, terms,
+                             [&](const mx::array& x, const mx::array& z) { return conv_of_floats(c, x, z); });
 }
 
-bool fits_f64(DType dtype) { return !is_integer(dtype) || info(dtype).bits <= 16; }
-bool is_narrow(const Graph&, const Node& node) { return fits_f64(node.results[0].dtype); }
 bool is_plain_conv(const Graph&, const Node& node) {
   const Type& type = node.results[0];
   const auto group = [&](std::size_t back) { return std::get<std::int64_t>(node.attrs[node.attrs.size() - back]); };
   const int spatial = type.rank() - 2;
-  return fits_f64(type.dtype) && !is_complex(type.dtype) && spatial >= 1 && spatial <= (group(1) > 1 || group(2) > 1 ? 2 : 3);
+  return !is_complex(type.dtype) && type.dtype != f64 && spatial >= 1 && spatial <= (group(1) > 1 || group(2) > 1 ? 2 : 3);
 }
 
 }  // namespace
 
 Rows contraction_rows() {
   static constexpr Row<Rule> rows[] = {
-      {"dot", dot, is_narrow, "MLX multiplies no integers, and f64 holds products of up to 16 bits"},
+      {"dot", dot},
       {"ragged_dot", ragged_dot, is_narrow_float, "MLX gathers matrices of f32"},
-      {"conv", conv, is_plain_conv, "MLX convolves real numbers over 1 to 3 axes, with groups over 2"},
+      {"conv", conv, is_plain_conv, "MLX convolves numbers of up to f32 over 1 to 3 axes, with groups over 2"},
   };
   return rows;
 }
