@@ -18,7 +18,7 @@ namespace rlx {
 template <class Rule>
 struct Row {
   std::string_view op;
-  Rule rule = nullptr;                                 // null: the host computes it
+  Rule rule = nullptr;                                 // null: the host computes it; or its expansion, where there is no reason, either
   bool (*takes)(const Graph&, const Node&) = nullptr;  // which nodes; null: all
   std::string_view reason = {};                        // why the host computes the others
 };

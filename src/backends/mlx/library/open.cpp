@@ -9,6 +9,12 @@
 namespace rlx::mlx {
 namespace {
 
+/// Of primitives.
+bool is_no_expansion(const Graph& /*graph*/, const Node& node) {
+  const Row<Rule>* const row = table().find(node.op->name);
+  return !row || row->rule || !row->reason.empty();
+}
+
 struct MlxDevice final : Backend {
   explicit MlxDevice(const mx::Device& of) : device(of) {}
 
@@ -28,7 +34,7 @@ struct MlxDevice final : Backend {
   bool takes_graphs() const override { return true; }
   std::unique_ptr<TakenGraph> take(const Graph& graph, const SessionOptions& options, HostNode on_host) const override {
     const IsClaimed whole = [&](const Graph& of, const Node& node) { return options.claims && table().taking(of, node) != nullptr; };
-    const Graph expanded = expand(graph, whole);
+    const Graph expanded = expand(graph, whole, is_no_expansion);
     return std::make_unique<MlxGraph>(legalize(
                                           expanded, [this](DType dtype) { return has(dtype, device) || dtype == f64; }, whole),
                                       name(), device, options, std::move(on_host));

@@ -101,11 +101,8 @@ std::pair<mx::array, mx::array> recurred(mx::array a, mx::array b, int axis) {
 
 Rows reduction_rows() {
   static constexpr Row<Rule> rows[] = {
-      {"reduce", reduce},
-      {"cumulative", cumulative},
-      {"linear_recurrence", linear_recurrence},
-      {"sort", sort},
-      {"running_extremum_tangent", nullptr, nullptr, "a recurrence over positions, which MLX does not have"},
+      {"reduce", reduce}, {"cumulative", cumulative},   {"linear_recurrence", linear_recurrence},
+      {"sort", sort},     {"running_extremum_tangent"},
   };
   return rows;
 }
