@@ -100,50 +100,6 @@ Graph with_windows_apart(const Graph& graph) {
   });
 }
 
-/// The numbers of an i64 that i32 holds, whatever a run reads: where they are counted, cast from narrow ones, constants, or moved.
-Value in_i32(const Rebuilder& out, const Graph& graph, const Node& node, const Values& operands) {
-  const bool is_moved = node.op->sources || node.op->name == "max" || node.op->name == "min";
-  if (node.results[0].dtype != i64) return {};
-  if (const Array* constant = constant_value(node)) {
-    Array narrow(i32, constant->shape());
-    for (std::int64_t i = 0; i < narrow.size(); ++i) {
-      narrow.set_int(i, constant->get_int(i));
-      if (narrow.get_int(i) != constant->get_int(i)) return {};
-    }
-    return make_constant(out.data(), narrow);
-  }
-  if (node.op->name == "cast") {
-    const DType from = graph.type(node.operands[0]).dtype;
-    return is_bool(from) || (is_integer(from) && info(from).bits <= 32 && from != u32) ? cast(out.value(node.operands[0]), i32) : Value();
-  }
-  Attrs attrs = node.attrs;
-  if (node.op->name == "iota") attrs[1] = i32;
-  else if (!is_moved || operands.empty() || operands.size() != node.operands.size()) return {};
-  return emit(out.data(), *node.op, attrs, operands)[0];
-}
-
-/// Places on an axis are counted and compared in i64 by graphs: i32 holds most of them, which CoreML has.
-Graph with_narrow_places(const Graph& graph) {
-  constexpr std::array<std::string_view, 11> readers{
-      "eq", "ne", "lt", "le", "gt", "ge", "gather", "scatter", "dynamic_slice", "dynamic_update", "place"};
-  std::map<ValueId, Value> narrow;
-  return rebuilt(graph, [&](const Rebuilder& out, std::int32_t id, const Node& node) -> Values {
-    Values narrowed, operands;  // those that are, and all for which none must be wide
-    bool has_wide = false;
-    for (const ValueId v : node.operands) {
-      const auto found = narrow.find(v);
-      if (found != narrow.end()) narrowed.push_back(found->second);
-      operands.push_back(found != narrow.end() ? found->second : out.value(v));
-      has_wide = has_wide || operands.back().dtype() == i64;
-    }
-    if (const Value made = in_i32(out, graph, node, narrowed)) return {cast(narrow[{id, 0}] = made, i64)};
-    if (narrowed.empty()) return {};
-    if (node.op->name == "cast") return {cast(narrowed[0], node.results[0].dtype)};
-    const bool reads = !has_wide && std::ranges::find(readers, node.op->name) != readers.end();
-    return reads ? emit(out.data(), *node.op, node.attrs, operands) : Values{};
-  });
-}
-
 /// With inputs in place of random bits, which the host fills. Those of regions stay.
 Graph with_random_inputs(const Graph& graph) {
   int inputs = 0;

@@ -11,6 +11,8 @@ bool has_many_axes(const Graph& graph, const Node& node);
 /// The graph with neighbouring axes as one where values have more than most_axes. Guarantees: the same inputs and outputs. What has no rule
 /// in few_axes.cpp keeps its axes, to be refused by name.
 Graph with_few_axes(const Graph& graph);
+/// The graph with i32 in place of i64 where that holds all numbers, whatever a run reads. Guarantees: the same inputs and outputs.
+Graph with_narrow_places(const Graph& graph);
 
 /// What has no row takes its body or its expansion, if there is one. So do composites of many axes, which fold by parts.
 bool has_row(const Graph& graph, const Node& node);
