@@ -49,6 +49,22 @@ TEST(CoreMlPlaces, AreCountedInI32) {
   expect_numbers_of_cpu({groups(), bags(), alignments()});
 }
 
+/// Bits of u32 are those of i32, also where sums and products wrap.
+TEST(CoreMlPlaces, UnsignedNumbersAreAddedAndMultiplied) {
+  if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
+  Graph graph;
+  const Value x = graph.input("x", {3, 4}, u32);
+  graph.output("sum", sum(x, {1}));
+  graph.output("running", cumsum(x, 1));
+  graph.output("product", prod(x, {0}));
+  graph.output("any", reduce_or(x, {1}));
+  graph.output("all", reduce_and(x, {0}));
+  graph.output("odd", reduce_xor(x, {0, 1}));
+  Array numbers(u32, {3, 4});
+  for (std::int64_t i = 0; i < 12; ++i) numbers.set_int(i, static_cast<std::uint32_t>(i * 0x9e3779b9ULL + 0x80000001ULL));
+  expect_numbers_of_cpu({{"unsigned", {graph, {}}, {{{"x", numbers}}}}});
+}
+
 TEST(CoreMlPlaces, StayWideWhereI32DoesNotHoldThem) {
   const TemporaryFolder folder;
   const auto export_times = [&](double factor) {

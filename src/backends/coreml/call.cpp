@@ -25,10 +25,12 @@ bool multiplies_int8(const Graph& graph, const Node& node) {
 
 namespace {
 
-bool adds(const Graph& graph, const Node& node) {
-  const std::string_view kind = NodeView{graph, node, {}}.word("op");
+/// Of a reduction or a running one.
+bool is_sum_or_product(const Node& node) {
+  const auto& kind = std::get<std::string>(node.attrs[0]);
   return kind == "sum" || kind == "prod";
 }
+bool adds(const Graph& /*graph*/, const Node& node) { return is_sum_or_product(node); }
 
 bool multiplies_integers(const Graph& graph, const Node& node) { return !is_float(node.results[0].dtype) || multiplies_int8(graph, node); }
 
@@ -95,6 +97,7 @@ bool takes_u32(const Node& node) {
                                              "ne",          "lt",          "le",    "gt",  "ge",   "logical_and", "logical_or",
                                              "logical_xor", "logical_not", "shl",   "shr", "cast", "select",      "iota",
                                              "random_bits", "cond",        "while", "scan"};
+  if (node.op->name == "reduce" || node.op->name == "cumulative") return is_sum_or_product(node);
   return node.op->sources || std::ranges::find(ops, node.op->name) != std::end(ops);
 }
 
