@@ -48,6 +48,18 @@ TEST_F(MlxIntegers, ConvolutionsWrapAsEverywhere) {
     }
 }
 
+TEST_F(MlxIntegers, ConvolutionsOverThreeAxesHaveGroups) {
+  std::mt19937 random(3);
+  const std::map<std::string, Array> operands{{"x", random_array({f32, {2, 6, 4, 5, 3}}, -1, 1, random)},
+                                              {"w", random_array({f32, {4, 3, 2, 3, 2}}, -1, 1, random)}};
+  Graph graph;
+  ConvOptions options;
+  options.feature_group_count = 2;
+  graph.output("y", conv_general(graph.input("x", {2, 6, 4, 5, 3}, f32), graph.input("w", {4, 3, 2, 3, 2}, f32), options));
+  const Array seen = session({.host = false}).compile(graph).run({operands.begin(), operands.end()})[0];
+  EXPECT_LE(difference(seen, evaluate(graph, operands)[0]), 1e-5);
+}
+
 TEST_F(MlxIntegers, QuantizedLayersAreMlxs) {
   Graph graph;
   const Value x = graph.input("x", {3, 70}, i8), w = graph.input("w", {70, 4}, i8);

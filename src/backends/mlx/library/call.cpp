@@ -10,6 +10,10 @@ std::vector<int> Call::ints(std::string_view name) const {
   return list;
 }
 
+mx::array complex_of(const mx::array& re, const mx::array& im) {
+  return mx::reshape(mx::view(mx::contiguous(mx::stack({re, im}, -1)), mx::complex64), re.shape());
+}
+
 mx::array number_like(double value, const mx::array& like) { return mx::array(value, like.dtype()); }
 
 mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const int> interior, const mx::Shape& shape, double value) {

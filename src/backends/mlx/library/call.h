@@ -59,6 +59,8 @@ mx::array number_like(double value, const mx::array& like);
 /// `interior` values between elements, and `lo` before them, cut to `shape`; a negative `lo` drops what lies before. Elements beyond the
 /// borders are dropped first.
 mx::array padded(const mx::array& x, std::span<const int> lo, std::span<const int> interior, const mx::Shape& shape, double value);
+/// From parts of f32.
+mx::array complex_of(const mx::array& re, const mx::array& im);
 /// Integers of any type as i64: of u64, what that does not hold is its largest number.
 mx::array signed_places(const mx::array& places);
 /// The order of dimensions that undoes `perm`.

@@ -127,6 +127,17 @@ mx::array with_borders(const mx::array& x, std::vector<int>& lo, std::vector<int
   return padded(x, before, between, shape, 0);
 }
 
+/// Of channels last; over three axes MLX has no groups.
+mx::array convolved(const mx::array& x, const mx::array& w, const std::vector<int>& strides, const std::vector<int>& lo,
+                    const std::vector<int>& hi, const std::vector<int>& apart, const std::vector<int>& dilation, int groups) {
+  if (groups == 1 || x.ndim() < 5) return mx::conv_general(x, w, strides, lo, hi, apart, dilation, groups);
+  const std::vector<mx::array> images = mx::split(x, groups, -1), kernels = mx::split(w, groups, 0);
+  std::vector<mx::array> parts;
+  for (std::size_t g = 0; g < images.size(); ++g)
+    parts.push_back(mx::conv_general(images[g], kernels[g], strides, lo, hi, apart, dilation, 1));
+  return mx::concatenate(parts, -1);
+}
+
 mx::array conv_of_floats(const Call& c, const mx::array& image, const mx::array& kernel) {
   const auto batch_groups = static_cast<int>(c.number("batch_group_count"));
   const auto feature_groups = static_cast<int>(c.number("feature_group_count"));
@@ -135,12 +146,16 @@ mx::array conv_of_floats(const Call& c, const mx::array& image, const mx::array&
   const mx::array w = mx::transpose(kernel, channels_last(c.ints("rhs_spec")));
   if (batch_groups > 1) x = grouped_by_channels(x, batch_groups);
   x = with_borders(x, lo, hi, dilation);
-  const mx::array y =
-      mx::conv_general(x, w, c.ints("strides"), lo, hi, c.ints("rhs_dilation"), dilation, std::max(batch_groups, feature_groups));
+  const mx::array y = convolved(x, w, c.ints("strides"), lo, hi, c.ints("rhs_dilation"), dilation, std::max(batch_groups, feature_groups));
   return mx::transpose(y, inverse(channels_last(c.ints("out_spec"))));
 }
 Results conv(const Call& c) {
   const mx::array& kernel = c.x[1];
+  if (kernel.dtype() == mx::complex64) {
+    const mx::array re = mx::real(c.x[0]), im = mx::imag(c.x[0]), kernel_re = mx::real(kernel), kernel_im = mx::imag(kernel);
+    return complex_of(mx::subtract(conv_of_floats(c, re, kernel_re), conv_of_floats(c, im, kernel_im)),
+                      mx::add(conv_of_floats(c, re, kernel_im), conv_of_floats(c, im, kernel_re)));
+  }
   if (!is_integer(kernel)) return conv_of_floats(c, c.x[0], kernel);
   const std::int64_t terms = static_cast<std::int64_t>(kernel.size()) / std::max(1, kernel.shape(c.ints("rhs_spec")[0]));
   return product_of_integers(c.x[0], kernel, mx::float32, terms,
@@ -149,9 +164,8 @@ Results conv(const Call& c) {
 
 bool is_plain_conv(const Graph&, const Node& node) {
   const Type& type = node.results[0];
-  const auto group = [&](std::size_t back) { return std::get<std::int64_t>(node.attrs[node.attrs.size() - back]); };
   const int spatial = type.rank() - 2;
-  return !is_complex(type.dtype) && type.dtype != f64 && spatial >= 1 && spatial <= (group(1) > 1 || group(2) > 1 ? 2 : 3);
+  return type.dtype != f64 && type.dtype != c128 && spatial >= 1 && spatial <= 3;
 }
 
 }  // namespace
@@ -160,7 +174,7 @@ Rows contraction_rows() {
   static constexpr Row<Rule> rows[] = {
       {"dot", dot},
       {"ragged_dot", ragged_dot, is_narrow_float, "MLX gathers matrices of f32"},
-      {"conv", conv, is_plain_conv, "MLX convolves numbers of up to f32 over 1 to 3 axes, with groups over 2"},
+      {"conv", conv, is_plain_conv, "MLX convolves numbers of up to f32 over 1 to 3 axes"},
   };
   return rows;
 }

@@ -141,10 +141,7 @@ Results cast(const Call& c) {
 
 Results bitcast(const Call& c) { return mx::view(c.x[0], dtype_of(c.result_type())); }
 
-Results complex(const Call& c) {
-  const mx::array pairs = mx::stack({c.x[0], c.x[1]}, -1);
-  return mx::reshape(mx::view(mx::contiguous(pairs), mx::complex64), c.shape());
-}
+Results complex(const Call& c) { return complex_of(c.x[0], c.x[1]); }
 
 /// a + b, rounded, and what that rounds off.
 std::pair<mx::array, mx::array> sum_and_rest(const mx::array& a, const mx::array& b) {
