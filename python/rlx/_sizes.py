@@ -124,6 +124,6 @@ for _name, _sign in (("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")):
 for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("truediv", "/"), ("floordiv", "//"), ("mod", "%"), ("pow", "**")):
     setattr(Dim, f"__{_name}__", _arithmetic(_name, _sign))
     setattr(Dim, f"__r{_name}__", _arithmetic("r" + _name, _sign))
-setattr(Dim, "__abs__", lambda size: size if size >= 0 else -size)  # noqa: B010: stubs know none
-setattr(Dim, "__index__", _index)  # noqa: B010: stubs know none
+setattr(Dim, "__abs__", lambda size: size if size >= 0 else -size)  # noqa: B010: type checkers allow no method to be replaced
+setattr(Dim, "__index__", _index)  # noqa: B010: type checkers allow no method to be replaced
 setattr(Dim, "__array_ufunc__", None)  # noqa: B010: arrays of NumPy leave operators to sizes

@@ -16,7 +16,8 @@ def test_mypy_finds_no_fault(tmp_path):
 
 def test_mypy_finds_a_users_faults(tmp_path):
     source = tmp_path / "user.py"
-    source.write_text("import rlx\nrlx.Session(threads='two')\nrlx.Dim('B')\nmodel = rlx.Model.open('m')\nx: rlx.Array = rlx.asarray(1)\n")
+    source.write_text("import rlx\nrlx.Session(threads='two')\nrlx.Dim('B')\nmodel = rlx.Model.open('m')\nx: rlx.Array = rlx.asarray(1)\n"
+                      "b = rlx.Dim('B', 8)\nhalf: rlx.Dim = b + 1 - (b // 2) % 3\nif 0 < b >= abs(-b): print(x * b, b * x, range(b))\n")
     path = os.path.dirname(os.path.dirname(rlx.__file__))
     checked = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--follow-imports=silent", str(source)],
                              capture_output=True, text=True, env={**os.environ, "MYPYPATH": path})  # fmt: skip
