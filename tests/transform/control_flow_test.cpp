@@ -123,6 +123,21 @@ TEST(SwitchCase, TakesTheNearestBranchForAnIndexOutside) {
   }
 }
 
+TEST(SwitchCase, NamesTheBranchesThatDiffer) {
+  const auto message = [](const std::function<Values(const Values&)>& last) {
+    return error_of([&] {
+      const std::function<Values(const Values&)> same = [](const Values& x) { return x; };
+      run({int_scalar(0), numbers({3}, {1, 2, 3})}, [&](const Values& v) { return switch_case(v[0], {v[1]}, {same, same, last}); });
+    });
+  };
+  EXPECT_NE(message([](const Values& x) {
+              return Values{sum(x[0], {0})};
+            }).find("rlx.switch_case: result 0 is f64[3] from branches[0] and f64[] from branches[2] (allowed: the same of all)"),
+            std::string::npos);
+  EXPECT_NE(message([](const Values& x) { return Values{x[0], x[0]}; }).find("branches[0] gives 1 results, branches[2] 2"),
+            std::string::npos);
+}
+
 // `while`
 
 /// Doubles the sine of x until the sum of the carry is above 4: how often depends on the value.

@@ -76,7 +76,11 @@ struct Conv {
       const Dim room = padded - dilated(w.dim(op.rhs_spec[i + 2]), op.rhs_dilation[i]);
       const bool none = room.is_static() && room.value() < 0;
       if (!none && !(room + 1).known_non_negative())
-        fail("rlx.conv: spatial axis {} of {} may be smaller than the kernel {}", i, x.to_string(), w.to_string());
+        fail(
+            "rlx.conv: spatial axis {} of {} has {} elements with its padding, which may be fewer than the kernel {} spans (allowed: "
+            "padding "
+            "with which every size of the symbol is enough)",
+            i, x.to_string(), padded.to_string(), w.to_string());
       result.shape[at_axis(op.out_spec[i + 2])] =
           none ? Dim(0) : strides_in("rlx.conv: spatial axis " + std::to_string(i), room, op.strides[i]) + 1;
     }

@@ -280,19 +280,44 @@ Values cond(Operand predicate, Values operands, const std::function<Values(const
   return make_cond({closed.regions[0], closed.regions[1]}, all);
 }
 
+namespace {
+using Branch = std::function<Values(const Values&)>;
+
+// A tree of conds.
+Values nearest_branch(Value index, const Values& operands, std::span<const Branch> branches) {
+  if (branches.size() == 1) return branches[0](operands);
+  const std::size_t half = branches.size() / 2;
+  auto half_of = [&](std::span<const Branch> part, std::size_t first) {
+    return [=](const Values& x) { return nearest_branch(index - static_cast<double>(first), x, part); };
+  };
+  return cond(lt(index, scalar(index, static_cast<double>(half), index.dtype())), operands, half_of(branches.first(half), 0),
+              half_of(branches.subspan(half), half));
+}
+
+// The results of branches[k], whose types must be those of branches[0].
+Values same_results(const Values& results, std::size_t k, std::vector<Type>& first) {
+  const std::vector<Type> types = types_of(results);
+  if (k == 0) first = types;
+  if (types.size() != first.size())
+    fail("rlx.switch_case: branches[0] gives {} results, branches[{}] {} (allowed: the same of all)", first.size(), k, types.size());
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (!(types[i] == first[i]))
+      fail("rlx.switch_case: result {} is {} from branches[0] and {} from branches[{}] (allowed: the same of all)", i, first[i].to_string(),
+           types[i].to_string(), k);
+  return results;
+}
+}  // namespace
+
 /// The results of branches[index]; an index outside 0..n-1 takes the nearest branch. A tree of conds.
 Values switch_case(Operand index, Values operands, const std::vector<std::function<Values(const Values&)>>& branches) {
   if (branches.empty()) fail("rlx.switch_case: needs at least one branch");
   if (!is_integer(index.dtype()) || index.rank() != 0)
     fail("rlx.switch_case: the index is {} (allowed: an integer scalar)", index.type().to_string());
-  if (branches.size() == 1) return branches[0](operands);
-  const auto half = static_cast<std::ptrdiff_t>(branches.size() / 2);
-  auto half_of = [&](auto begin, auto end, std::ptrdiff_t first) {
-    const std::vector<std::function<Values(const Values&)>> part(begin, end);
-    return [=](const Values& x) { return switch_case(index - static_cast<double>(first), x, part); };
-  };
-  return cond(lt(index, scalar(index, static_cast<double>(half), index.dtype())), operands,
-              half_of(branches.begin(), branches.begin() + half, 0), half_of(branches.begin() + half, branches.end(), half));
+  std::vector<Type> first;
+  std::vector<Branch> checked;
+  for (std::size_t k = 0; k < branches.size(); ++k)
+    checked.push_back([&, k](const Values& x) { return same_results(branches[k](x), k, first); });
+  return nearest_branch(index, operands, checked);
 }
 
 /// carry = step(carry) as long as condition(carry), a bool scalar, holds. The types of the carry stay. Differentiable in forward mode.
