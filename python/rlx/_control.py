@@ -65,25 +65,33 @@ class _Carries:
             self.first = [_core.apply("cast", (array, dtype), {}) for array, dtype in zip(self.first, needed)]
 
 
-def cond(predicate, true_function, false_function, *operands):
-    """The result of true_function(*operands) where `predicate`, a bool or a number other than 0, holds, else that of false_function; only
+_ABSENT = object()
+
+
+def _all_operands(operands, operand):
+    """With JAX's single one by its name."""
+    return operands if operand is _ABSENT else (*operands, operand)
+
+
+def cond(pred, true_fun, false_fun, *operands, operand=_ABSENT):
+    """The result of true_fun(*operands) where `pred`, a bool or a number other than 0, holds, else that of false_function; only
     one of them runs."""
-    given = leaf_of(predicate)
+    given = leaf_of(pred)
     if given.ndim != 0:
         raise Error(f"rlx.cond: the predicate is {given._type_text()} (allowed: rank 0; rlx.numpy.where chooses for each element)")
     truth = _core.apply("cast", (given, "bool"), {})  # also of -1 and 0.5
     index = _core.apply("cast", (truth, "int32"), {})
-    return _chosen("cond", index, [false_function, true_function], ["false_function", "true_function"], operands)
+    return _chosen("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], _all_operands(operands, operand))
 
 
-def switch(index, branches, *operands):
+def switch(index, branches, *operands, operand=_ABSENT):
     """The result of branches[index](*operands); an index outside takes the nearest branch."""
     given, branches = leaf_of(index), list(branches)
     if given.ndim != 0 or not is_integer(given.dtype):
         raise Error(f"rlx.switch: the index is {given._type_text()} (allowed: an integer of rank 0)")
     if not branches:
         raise Error("rlx.switch: there are no branches (allowed: one or more)")
-    return _chosen("switch", given, branches, [f"branches[{i}]" for i in range(len(branches))], operands)
+    return _chosen("switch", given, branches, [f"branches[{i}]" for i in range(len(branches))], _all_operands(operands, operand))
 
 
 def _chosen(what, index, branches, names, operands):
@@ -99,19 +107,19 @@ def _chosen(what, index, branches, names, operands):
     return _trees.unflatten(seen[0][0][1], results)
 
 
-def while_loop(condition, body, carry):
-    """carry = body(carry) as long as condition(carry) holds. Differentiable in forward mode."""
-    leaves, tree = _trees.flatten(carry)
+def while_loop(cond_fun, body_fun, init_val):
+    """carry = body_fun(carry) as long as cond_fun(carry) holds. Differentiable in forward mode."""
+    leaves, tree = _trees.flatten(init_val)
     carried = _trees.tuple_tree([tree])
 
     def traced(trace, inputs):
         carries = _Carries(inputs)
 
         def holds(group):
-            return [flat_outputs(condition(*_trees.unflatten(carried, carries.marked(group))))[0]]
+            return [flat_outputs(cond_fun(*_trees.unflatten(carried, carries.marked(group))))[0]]
 
         def step(group):
-            outputs, out_tree = flat_outputs(body(*_trees.unflatten(carried, carries.marked(group))))
+            outputs, out_tree = flat_outputs(body_fun(*_trees.unflatten(carried, carries.marked(group))))
             _check_same("while_loop", tree, out_tree)
             return [carries.checked(group, outputs)]
 
@@ -120,20 +128,20 @@ def while_loop(condition, body, carry):
     return _trees.unflatten(tree, in_trace("while_loop", _arrays(leaves), traced))
 
 
-def fori_loop(lower, upper, body, carry):
-    """carry = body(i, carry) for i from `lower` to `upper` - 1: numbers of Python, a Dim, or arrays, which make it a while_loop."""
+def fori_loop(lower, upper, body_fun, init_val, unroll=1):
+    """carry = body_fun(i, carry) for i from `lower` to `upper` - 1: numbers of Python, a Dim, or arrays, which make it a while_loop."""
     if isinstance(lower, Array) or isinstance(upper, Array):
         last = leaf_of(upper)
         for bound in (leaf_of(lower), last):
             if bound.ndim != 0 or not is_integer(bound.dtype):
                 raise Error(f"fori_loop: a bound is {bound._type_text()} (allowed: an integer)")
         first = _core.apply("cast", (leaf_of(lower), last.dtype), {})
-        return while_loop(lambda state: state[0] < last, lambda state: (state[0] + 1, body(*state)), (first, carry))[1]
+        return while_loop(lambda state: state[0] < last, lambda state: (state[0] + 1, body_fun(*state)), (first, init_val))[1]
 
     def step(i, value):
-        return body(i + lower if lower else i, value)
+        return body_fun(i + lower if lower else i, value)
 
-    leaves, tree = _trees.flatten(carry)
+    leaves, tree = _trees.flatten(init_val)
     count = upper - lower
     count = max(count, 0) if isinstance(count, int) else count  # as of arrays: none where upper lies below
 
@@ -150,10 +158,10 @@ def fori_loop(lower, upper, body, carry):
     return _trees.unflatten(tree, in_trace("fori_loop", _arrays(leaves), traced))
 
 
-def scan(step, carry, xs=None, length=None, reverse=False, unroll=1):
-    """Runs carry, y = step(carry, x) for the slices x of `xs` along axis 0. Gives the last carry, and every y stacked along a new axis 0.
+def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
+    """Runs carry, y = f(carry, x) for the slices x of `xs` along axis 0. Gives the last carry, and every y stacked along a new axis 0.
     JAX's hint `unroll` changes nothing."""
-    carried, carry_tree = _trees.flatten(carry)
+    carried, carry_tree = _trees.flatten(init)
     slices, xs_tree = _trees.flatten(xs)
     trees = []
 
@@ -161,7 +169,7 @@ def scan(step, carry, xs=None, length=None, reverse=False, unroll=1):
         carries = _Carries(inputs[: len(carried)])
 
         def called(carry_group, x_group):
-            result = step(_trees.unflatten(carry_tree, carries.marked(carry_group)), _trees.unflatten(xs_tree, x_group))
+            result = f(_trees.unflatten(carry_tree, carries.marked(carry_group)), _trees.unflatten(xs_tree, x_group))
             if not isinstance(result, tuple) or len(result) != 2:
                 raise Error(f"scan: the step gives a {type(result).__name__} (allowed: a pair of carry and y)")
             (outputs, tree), (ys, y_tree) = flat_outputs(result[0]), flat_outputs(result[1])
@@ -175,15 +183,15 @@ def scan(step, carry, xs=None, length=None, reverse=False, unroll=1):
     return _trees.unflatten(carry_tree, results[: len(carried)]), _trees.unflatten(trees[0], results[len(carried) :])
 
 
-def associative_scan(combine, xs, axis=0, reverse=False):
-    """Element k along `axis` is what `combine` makes of the elements 0..k; it gets several elements at once, where the size is no number one."""
-    leaves, tree = _trees.flatten(xs)
+def associative_scan(fn, elems, reverse=False, axis=0):
+    """Element k along `axis` is what `fn` makes of the elements 0..k; it gets several elements at once, where the size is no number one."""
+    leaves, tree = _trees.flatten(elems)
     if any(not isinstance(_size(leaf, axis), int) for leaf in leaves):
-        return _scanned(combine, leaves, tree, axis, reverse)
+        return _scanned(fn, leaves, tree, axis, reverse)
 
     def traced(trace, inputs):
         def called(earlier, later):
-            outputs, out_tree = flat_outputs(combine(_trees.unflatten(tree, earlier), _trees.unflatten(tree, later)))
+            outputs, out_tree = flat_outputs(fn(_trees.unflatten(tree, earlier), _trees.unflatten(tree, later)))
             _check_same("associative_scan", tree, out_tree)
             return [outputs]
 
@@ -215,6 +223,17 @@ def _scanned(combine, leaves, tree, axis, reverse):
     return _trees.unflatten(tree, [flip(y, axis) if reverse else y for y in all_elements])
 
 
-def map(function, xs):  # noqa: A001
-    """The results of function(x) for the slices x of `xs` along axis 0, one after another, stacked."""
-    return scan(lambda carry, x: (carry, function(x)), (), xs)[1]
+def map(f, xs, *, batch_size=None):  # noqa: A001
+    """The results of f(x) for the slices x of `xs` along axis 0, stacked: one after another, or `batch_size` of them by vmap."""
+    if batch_size is None:
+        return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
+    from ._transforms import vmap
+    from .numpy import concatenate, reshape
+
+    count = len(_trees.leaves(xs)[0])
+    whole = count // batch_size * batch_size
+    batches = _trees.map(lambda x: reshape(x[:whole], (-1, batch_size, *x.shape[1:])), xs)
+    joined = _trees.map(lambda y: reshape(y, (whole, *y.shape[2:])), map(vmap(f), batches))
+    if whole == count:
+        return joined
+    return _trees.map(lambda y, rest: concatenate([y, rest]), joined, vmap(f)(_trees.map(lambda x: x[whole:], xs)))

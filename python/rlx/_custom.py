@@ -8,7 +8,7 @@ from . import _core, _trees
 from ._core import Error
 from ._dtypes import is_complex, is_floating
 from ._pickling import Pickled
-from ._tracing import current_trace, flat_outputs, in_trace, leaf_of, name_of
+from ._tracing import current_trace, flat_outputs, in_region, in_trace, leaf_of, name_of
 
 
 _MOST_RULES = 2  # within each other: that of the third derivative and beyond is the function's own
@@ -20,10 +20,11 @@ class _Custom(Pickled):
 
     _added = "rule", "forward", "backward"
 
-    def __init__(self, function, nondiff_argnums=()):
-        self.function, self.nondiff = function, tuple(sorted(nondiff_argnums))
+    def __init__(self, fun, nondiff_argnums=(), nondiff_argnames=()):
+        numbers = {*nondiff_argnums, *(list(inspect.signature(fun).parameters).index(name) for name in nondiff_argnames)}
+        self.function, self.nondiff = fun, tuple(sorted(numbers))
         self.running = threading.local()  # rules, within each other
-        functools.update_wrapper(self, function, updated=())  # the attributes of a wrapped Jit or custom rule would replace these
+        functools.update_wrapper(self, fun, updated=())  # the attributes of a wrapped Jit or custom rule would replace these
 
     def _parts(self):
         return self.function, self.nondiff
@@ -61,6 +62,7 @@ class _Custom(Pickled):
         leaves, tree = _trees.flatten(dynamic)
         trees = []
 
+        @in_region
         def called(inputs):
             outputs, out_tree = flat_outputs(self._call(static, _trees.unflatten(tree, inputs)))
             trees.append(out_tree)
@@ -79,15 +81,21 @@ def _slots(what, tree, value):
     return [None if each is None else leaf_of(each) for each in values]
 
 
+def _check_zeros(what, symbolic_zeros):
+    if symbolic_zeros:
+        raise Error(f"{what}: symbolic_zeros=True (allowed: False, a tangent that is 0 is an array of zeros)")
+
+
 class custom_jvp(_Custom):
     """A function with a forward derivative of one's own; the backward one is its transpose.
 
     `defjvp` takes rule(primals, tangents), which gives the result and its tangent, both like the result. Tangents of arguments that do
     not change are zeros, those of integers None. Static arguments come before both."""
 
-    def defjvp(self, rule):
-        self.rule = rule
-        return rule
+    def defjvp(self, jvp, symbolic_zeros=False):
+        _check_zeros("custom_jvp", symbolic_zeros)
+        self.rule = jvp
+        return jvp
 
     def defjvps(self, *rules):
         """One rule(tangent, result, *primals) for each argument; None: the result does not depend on it."""
@@ -123,8 +131,9 @@ class custom_vjp(_Custom):
     `defvjp` takes forward(*args), which gives the result and a tree of arrays to keep, and backward(kept, cotangent), which gives a tuple of
     the arguments' cotangents (None: zero). Static arguments come before those of `backward`."""
 
-    def defvjp(self, forward, backward):
-        self.forward, self.backward = forward, backward
+    def defvjp(self, fwd, bwd, symbolic_zeros=False, optimize_remat=False):
+        _check_zeros("custom_vjp", symbolic_zeros)
+        self.forward, self.backward = fwd, bwd
 
     def __call__(self, *args, **kwargs):
         if not hasattr(self, "forward"):
@@ -155,21 +164,21 @@ class custom_vjp(_Custom):
         return self._run(static, dynamic, transformed)
 
 
-def closure_convert(function, *example_args):
-    """A function of more arguments, and a list of these: the traced arrays of floats that function(*example_args) takes from around it. So a
+def closure_convert(fun, *example_args):
+    """A function of more arguments, and a list of these: the traced arrays of floats that fun(*example_args) takes from around it. So a
     custom_vjp gets them as arguments, and gives derivatives by them. The arguments of later calls are like the examples."""
     leaves, tree = _trees.flatten(example_args)
     arrays = [leaf_of(leaf) for leaf in leaves]
     trace = current_trace(arrays)
-    taken = [] if trace is None else trace.taken_by(lambda copies: flat_outputs(function(*_trees.unflatten(tree, copies))), arrays)
+    taken = [] if trace is None else trace.taken_by(lambda copies: flat_outputs(fun(*_trees.unflatten(tree, copies))), arrays)
     captured = [each for each in taken if is_floating(each.dtype) or is_complex(each.dtype)]
 
-    @functools.wraps(function)
+    @functools.wraps(fun)
     def converted(*args):
         given, others = args[: len(example_args)], args[len(example_args) :]
         if len(others) != len(captured):
-            raise Error(f"closure_convert of {name_of(function)}: {len(args)} arguments (allowed: {len(example_args)} and {len(captured)} captured ones)")
-        return function(*given) if trace is None else trace.with_others(captured, others, lambda: function(*given))
+            raise Error(f"closure_convert of {name_of(fun)}: {len(args)} arguments (allowed: {len(example_args)} and {len(captured)} captured ones)")
+        return fun(*given) if trace is None else trace.with_others(captured, others, lambda: fun(*given))
 
     return converted, captured
 

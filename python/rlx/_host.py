@@ -43,27 +43,27 @@ def _like(each):
     return _core.apply("full", (asarray(0.0), list(each.shape), 0, as_dtype(each.dtype)), {})
 
 
-def pure_callback(function, results, *args):
-    """function(*args), called by compiled programs as they run: it gets NumPy's arrays, and gives what `results` says, a tree of things with a
+def pure_callback(callback, result_shape_dtypes, *args):
+    """callback(*args), called by compiled programs as they run: it gets NumPy's arrays, and gives what `result_shape_dtypes` says, a tree of things with a
     shape and a dtype. It must have no effects: it may be called more often or less often than it is written. With vmap it is called for one
     example after another; a derivative is given by custom_jvp or custom_vjp."""
     leaves, tree = _trees.flatten(args)
     arrays = [leaf_of(leaf) for leaf in leaves]
-    wanted, result_tree = _trees.flatten(results)
+    wanted, result_tree = _trees.flatten(result_shape_dtypes)
     like = [_like(each) for each in wanted]
     dtypes = [each.dtype for each in like]  # of values that may be gone when the function is called
 
     def called(given):
-        made, its = _trees.flatten(function(*_trees.unflatten(tree, [to_numpy(each) for each in given])))
+        made, its = _trees.flatten(callback(*_trees.unflatten(tree, [to_numpy(each) for each in given])))
         if its != result_tree:
-            raise Error(f"pure_callback of {name_of(function)}: the function gives {its} (allowed: {result_tree})")
+            raise Error(f"pure_callback of {name_of(callback)}: the function gives {its} (allowed: {result_tree})")
         return [asarray(each, dtype) for each, dtype in zip(made, dtypes)]
 
     if current_trace(arrays) is None:
         outputs = called(arrays)
         for output, array in zip(outputs, like):
             if output.shape != array.shape:
-                raise Error(f"pure_callback of {name_of(function)}: a result is {output._type_text()} (allowed: {array._type_text()})")
+                raise Error(f"pure_callback of {name_of(callback)}: a result is {output._type_text()} (allowed: {array._type_text()})")
     else:
         outputs = in_trace("pure_callback", arrays, lambda trace, inputs: _core.host_call(called, inputs, like, trace))
     return _trees.unflatten(result_tree, outputs)
@@ -83,17 +83,17 @@ def register_kernel(op, device, kernel):
     _core.register_kernel(op, device, None if kernel is None else called)
 
 
-def eval_shape(function, *args, **kwargs):
-    """What function(*args, **kwargs) gives, as ShapeDtypeStructs: nothing is computed. Arguments are arrays or ShapeDtypeStructs."""
+def eval_shape(fun, *args, **kwargs):
+    """What fun(*args, **kwargs) gives, as ShapeDtypeStructs: nothing is computed. Arguments are arrays or ShapeDtypeStructs."""
     leaves, tree = _trees.flatten((args, kwargs))
     arrays = [_like(leaf) if isinstance(leaf, ShapeDtypeStruct) else leaf_of(leaf) for leaf in leaves]
     found = []
 
     def traced(_, inputs):
         args, kwargs = _trees.unflatten(tree, inputs)
-        outputs, out_tree = flat_outputs(function(*args, **kwargs))
+        outputs, out_tree = flat_outputs(fun(*args, **kwargs))
         found.append(_trees.unflatten(out_tree, [ShapeDtypeStruct(each.shape, each.dtype) for each in outputs]))
         return []
 
-    compile_for(name_of(function), arrays, traced)
+    compile_for(name_of(fun), arrays, traced)
     return found[0]

@@ -182,7 +182,7 @@ class default_device:
             _core.set_device_of_thread(self.before)
 
 
-def jit(function=None, *, static_argnums=(), static_argnames=(), dims=None, donate_argnums=(), donate_argnames=(), device=None):
+def jit(fun=None, *, static_argnums=(), static_argnames=(), dims=None, donate_argnums=(), donate_argnames=(), device=None):
     """Compiles a function of arrays: it is traced once for each structure, shapes and element types of its arguments, and then runs as one
     program. Arguments and results are trees of arrays. Static arguments are handed to the function as they are, and need a hash.
     `dims` makes sizes symbolic, by argument and axis: jit(f, dims={"x": {0: rlx.Dim("B", 512)}}) compiles nothing for a new batch size.
@@ -192,4 +192,4 @@ def jit(function=None, *, static_argnums=(), static_argnames=(), dims=None, dona
     def made(decorated):
         return Jit(decorated, static_argnums, static_argnames, dims, donate_argnums, donate_argnames, device)
 
-    return made if function is None else made(function)
+    return made if fun is None else made(fun)

@@ -9,27 +9,27 @@ from ._host import ShapeDtypeStruct
 from ._tracing import leaf_of
 
 
-def linear_transpose(function, *primals):
+def linear_transpose(fun, *primals):
     """The transpose of a function that is linear: from cotangents of its result to a tuple of those of its arguments, of which `primals`, arrays
     or ShapeDtypeStructs, say the types alone."""
     from ._transforms import vjp
 
     zero = lambda leaf: _core.apply("full", (asarray(0.0), list(leaf.shape), 0, leaf.dtype), {})  # noqa: E731
     zeros = _trees.map(lambda leaf: zero(leaf if isinstance(leaf, ShapeDtypeStruct) else leaf_of(leaf)), primals)
-    return lambda cotangents: vjp(function, *zeros)[1](cotangents)
+    return lambda cotangents: vjp(fun, *zeros)[1](cotangents)
 
 
-def custom_gradient(function):
+def custom_gradient(fun):
     """A function from one that gives a pair: the value, and a function from its cotangent to those of the arguments, a tuple of them, or of a
     single argument its own."""
 
     @custom_vjp
-    @functools.wraps(function)
+    @functools.wraps(fun)
     def valued(*args):
-        return function(*args)[0]
+        return fun(*args)[0]
 
     def backward(args, cotangent):
-        given = function(*args)[1](cotangent)
+        given = fun(*args)[1](cotangent)
         return (given,) if len(args) == 1 and not isinstance(given, tuple) else given
 
     valued.defvjp(lambda *args: (valued(*args), args), backward)

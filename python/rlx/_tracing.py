@@ -4,6 +4,7 @@ import contextlib
 from . import _core, _trees
 from ._array import active, Array
 from ._conversions import _leaf
+from ._core import Error
 
 
 def leaf_of(value):
@@ -16,8 +17,36 @@ def name_of(function):
 
 
 def flat_outputs(result):
+    """The results of a region as arrays, the first of which carries the effects that were asked for there."""
     leaves, tree = _trees.flatten(result)
-    return [leaf_of(leaf) for leaf in leaves], tree
+    outputs = [leaf_of(leaf) for leaf in leaves]
+    effects = getattr(active, "effects", None)
+    while effects and outputs:
+        outputs[0] = effects.pop(0)(outputs[0])
+        active.had_effects = True
+    return outputs, tree
+
+
+@contextlib.contextmanager
+def region():
+    """The effects that are asked for meanwhile belong to what is traced there."""
+    before, active.effects = getattr(active, "effects", None), []
+    try:
+        yield
+        if active.effects:
+            raise Error("rlx.debug: a call in a traced function that gives no array (allowed: in one whose result carries it)")
+    finally:
+        active.effects = before
+
+
+def in_region(function):
+    """`function`, which traces a region."""
+
+    def called(*args):
+        with region():
+            return function(*args)
+
+    return called
 
 
 class Traced:
@@ -27,7 +56,8 @@ class Traced:
         self.trace, self.function = trace, function
 
     def __call__(self, *args):
-        return self.function(*args)
+        with region():
+            return self.function(*args)
 
 
 def current_trace(arrays):
@@ -72,7 +102,7 @@ def compile_for(name, arrays, function, sizes=None, donated=()):
         else trace.input_like(array, i in donated)
         for i, array in enumerate(arrays)
     ]
-    with inside_of(trace):
+    with inside_of(trace), region():
         outputs = function(trace, inputs)
     return _core.Compiled(trace, outputs)
 

@@ -3,10 +3,11 @@ import functools
 import types
 
 from . import _core, _trees
-from ._array import Array
+from ._array import Array, active
 from ._core import Error
 from ._dtypes import is_complex, is_floating
-from ._tracing import current_trace, flat_outputs, in_trace, leaf_of, name_of
+from ._effects import keep
+from ._tracing import current_trace, flat_outputs, in_region, in_trace, leaf_of, name_of
 
 
 def _check_differentiable(what, arrays, numbers):
@@ -15,11 +16,13 @@ def _check_differentiable(what, arrays, numbers):
             raise Error(f"{what}: an argument is {arrays[i]._type_text()} (allowed: floats and complex numbers)")
 
 
-def value_and_grad(function, argnums=0, has_aux=False):
-    """A function that gives the value of `function`, a float scalar, and its gradient by the arguments at `argnums`, as trees like them. With
-    has_aux the function gives a pair, whose second part is returned beside the value."""
+def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False):
+    """A function that gives the value of `fun`, a float scalar, and its gradient by the arguments at `argnums`, as trees like them. With
+    has_aux the function gives a pair, whose second part is returned beside the value. Of a holomorphic function the value is complex."""
+    if holomorphic:
+        return _holomorphic_gradient(fun, argnums, has_aux)
 
-    @functools.wraps(function)
+    @functools.wraps(fun)
     def differentiated(*args, **kwargs):
         places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         flat = [_trees.flatten(arg) for arg in args]
@@ -29,17 +32,27 @@ def value_and_grad(function, argnums=0, has_aux=False):
         _check_differentiable("grad", arrays, wrt)
         trees = []
 
+        @in_region
         def called(inputs):
-            result = function(*[_trees.unflatten(tree, inputs[begins[i] : begins[i + 1]]) for i, (_, tree) in enumerate(flat)], **kwargs)
+            result = fun(*[_trees.unflatten(tree, inputs[begins[i] : begins[i + 1]]) for i, (_, tree) in enumerate(flat)], **kwargs)
             outputs, tree = flat_outputs(result)
             trees.append(tree)
             value = result[0] if has_aux else result
             if not isinstance(value, Array) or value.ndim != 0 or not is_floating(value.dtype):
                 seen = value._type_text() if isinstance(value, Array) else type(value).__name__
-                raise Error(f"grad of {name_of(function)}: the function gives {seen} (allowed: a float of rank 0)")
+                raise Error(f"grad of {name_of(fun)}: the function gives {seen} (allowed: a float of rank 0)")
             return outputs
 
-        results = in_trace("grad", arrays, lambda trace, inputs: _core.value_and_grad(called, inputs, wrt, trace))
+        is_part = current_trace(arrays) is not None
+
+        def traced(trace, inputs):
+            active.had_effects = False
+            results = _core.value_and_grad(called, inputs, wrt, trace)
+            if active.had_effects and is_part:  # of the value, which who takes the gradient alone does not need
+                keep(results[0])
+            return results
+
+        results = in_trace("grad", arrays, traced)
         count = trees[0].leaf_count
         value = _trees.unflatten(trees[0], results[:count])
         parts = _trees.tuple_tree([flat[place % len(args)][1] for place in places])
@@ -49,12 +62,36 @@ def value_and_grad(function, argnums=0, has_aux=False):
     return differentiated
 
 
-def grad(function, argnums=0, has_aux=False):
+def _at(places, args):
+    """A function of the arguments at `places` from one of all, and these."""
+    places = [place % len(args) for place in places]
+
+    def full(*parts):
+        values = dict(zip(places, parts))
+        return [values.get(place, arg) for place, arg in enumerate(args)]
+
+    return full, [args[place] for place in places]
+
+
+def _holomorphic_gradient(fun, argnums, has_aux):
+    @functools.wraps(fun)
+    def differentiated(*args, **kwargs):
+        full, parts = _at((argnums,) if isinstance(argnums, int) else argnums, args)
+        value, pull_back, *aux = vjp(lambda *parts: fun(*full(*parts), **kwargs), *parts, has_aux=has_aux)
+        if value.ndim != 0 or not is_complex(value.dtype):
+            raise Error(f"grad of {name_of(fun)}: the holomorphic function gives {value._type_text()} (allowed: a complex number of rank 0)")
+        gradients = pull_back(leaf_of(1).astype(value.dtype))
+        return (value, *aux) if has_aux else value, gradients[0] if isinstance(argnums, int) else gradients
+
+    return differentiated
+
+
+def grad(fun, argnums=0, has_aux=False, holomorphic=False):
     """The gradient of a function that gives a float scalar, by the arguments at `argnums`; with has_aux a pair of it and what the function gives
     beside."""
-    both = value_and_grad(function, argnums, has_aux)
+    both = value_and_grad(fun, argnums, has_aux, holomorphic)
 
-    @functools.wraps(function)
+    @functools.wraps(fun)
     def differentiated(*args, **kwargs):
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -65,6 +102,7 @@ def grad(function, argnums=0, has_aux=False):
 def _flat_function(function, tree, trees):
     """`function` on a list of arrays; `trees` keeps the structure of its result."""
 
+    @in_region
     def called(inputs):
         outputs, out_tree = flat_outputs(function(*_trees.unflatten(tree, inputs)))
         trees.append(out_tree)
@@ -80,27 +118,33 @@ def _like(what, tree, arrays, others):
     return [leaf.astype(array.dtype) if leaf.dtype != array.dtype and leaf._weak else leaf for array, leaf in zip(arrays, map(leaf_of, leaves))]
 
 
-def jvp(function, primals, tangents):
-    """The value of the function, and its change when the arguments change in the directions `tangents`."""
+def _without_aux(fun, has_aux):
+    return (lambda *args, **kwargs: fun(*args, **kwargs)[0]) if has_aux else fun
+
+
+def jvp(fun, primals, tangents, has_aux=False):
+    """The value of the function, and its change when the arguments change in the directions `tangents`. With has_aux the function gives a pair,
+    whose second part comes third."""
     leaves, tree = _trees.flatten(tuple(primals))
     arrays = [leaf_of(leaf) for leaf in leaves]
     directions = _like("jvp", tree, arrays, tuple(tangents))
     _check_differentiable("jvp", arrays, range(len(arrays)))
     trees = []
-    called = _flat_function(function, tree, trees)
+    called = _flat_function(_without_aux(fun, has_aux), tree, trees)
     results = in_trace("jvp", arrays + directions, lambda trace, inputs: _core.jvp(called, inputs, len(arrays), trace))
     half = len(results) // 2
-    return _trees.unflatten(trees[0], results[:half]), _trees.unflatten(trees[0], results[half:])
+    both = _trees.unflatten(trees[0], results[:half]), _trees.unflatten(trees[0], results[half:])
+    return (*both, fun(*_trees.unflatten(tree, arrays))[1]) if has_aux else both
 
 
-def vjp(function, *primals, has_aux=False):
+def vjp(fun, *primals, has_aux=False):
     """The value of the function, and a function from cotangents of its result to cotangents of the arguments. Outside of a traced function
     the latter computes the former's forward pass again. With has_aux the function gives a pair, whose second part comes third."""
     leaves, tree = _trees.flatten(primals)
     arrays = [leaf_of(leaf) for leaf in leaves]
     _check_differentiable("vjp", arrays, range(len(arrays)))
     trees = []
-    called = _flat_function((lambda *args: function(*args)[0]) if has_aux else function, tree, trees)
+    called = _flat_function(_without_aux(fun, has_aux), tree, trees)
     values = in_trace("vjp", arrays, lambda trace, inputs: called(inputs))
 
     def pull_back(cotangents):
@@ -109,7 +153,7 @@ def vjp(function, *primals, has_aux=False):
         return _trees.unflatten(tree, results[len(given) :])
 
     value = _trees.unflatten(trees[0], values)
-    return (value, pull_back, function(*_trees.unflatten(tree, arrays))[1]) if has_aux else (value, pull_back)
+    return (value, pull_back, fun(*_trees.unflatten(tree, arrays))[1]) if has_aux else (value, pull_back)
 
 
 def stop_gradient(x):
@@ -117,12 +161,14 @@ def stop_gradient(x):
     return _trees.map(lambda leaf: _core.apply("stop_gradient", (leaf_of(leaf),), {}), x)
 
 
-def linearize(function, *primals):
+def linearize(fun, *primals, has_aux=False):
     """The value of the function, and its derivative there: a linear function from tangents of the arguments to the tangent of the result,
-    compiled once."""
+    compiled once. With has_aux the function gives a pair, whose second part comes third."""
     from ._jit import jit
 
-    return function(*primals), jit(lambda *tangents: jvp(function, primals, tangents)[1])
+    derivative = jit(lambda *tangents: jvp(_without_aux(fun, has_aux), primals, tangents)[1])
+    value = fun(*primals)
+    return (value[0], derivative, value[1]) if has_aux else (value, derivative)
 
 
 def hvp(function, primals, tangents):
@@ -132,7 +178,7 @@ def hvp(function, primals, tangents):
     return result[0] if len(primals) == 1 else result
 
 
-def _jacobian(function, forward, argnums):
+def _jacobian(function, forward, argnums, has_aux):
     @functools.wraps(function)
     def differentiated(*args, **kwargs):
         places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -152,56 +198,61 @@ def _jacobian(function, forward, argnums):
             full = list(args)
             for place, arg in zip(places, parts(joined)):
                 full[place] = arg
-            return function(*full, **kwargs)
+            return _without_aux(function, has_aux)(*full, **kwargs)
 
         trees = []
         called = _flat_function(of_joined, _trees.structure((0,)), trees)
         joined = _core.apply("concat", ([array.reshape(-1) for array in arrays], 0), {})
         results = in_trace("jacobian", [joined], lambda trace, inputs: _core.jacobian(called, inputs, forward, trace))
         rows = [parts(each) for each in results]
-        return _trees.unflatten(trees[0], [row[0] for row in rows] if isinstance(argnums, int) else rows)
+        jacobian = _trees.unflatten(trees[0], [row[0] for row in rows] if isinstance(argnums, int) else rows)
+        return (jacobian, function(*args, **kwargs)[1]) if has_aux else jacobian
 
     return differentiated
 
 
-def jacfwd(function, argnums=0):
+def jacfwd(fun, argnums=0, has_aux=False, holomorphic=False):
     """The derivative of every element of the results by every element of the arguments at `argnums`: for each result a tree like these. One
-    pass for each element of the arguments."""
-    return _jacobian(function, True, argnums)
+    pass for each element of the arguments. With has_aux the function gives a pair, and so does this, of the derivative and its second part.
+    Of complex arguments the function is holomorphic, whether JAX's `holomorphic` says so or not."""
+    return _jacobian(fun, True, argnums, has_aux)
 
 
-def jacrev(function, argnums=0):
+def jacrev(fun, argnums=0, has_aux=False, holomorphic=False):
     """The same with one backward pass for each element of the results."""
-    return _jacobian(function, False, argnums)
+    return _jacobian(fun, False, argnums, has_aux)
 
 
 jacobian = jacrev
 
 
-def hessian(function, argnums=0):
-    """The second derivative of a scalar function by the arguments at `argnums`."""
-    return jacfwd(jacrev(function, argnums), argnums)
+def hessian(fun, argnums=0, has_aux=False, holomorphic=False):
+    """The second derivative of a scalar function by the arguments at `argnums`; as jacfwd."""
+    return jacfwd(jacrev(fun, argnums, has_aux), argnums, has_aux)
 
 
 def _is_axis(value):
     return value is None or isinstance(value, int)
 
 
-def vmap(function, in_axes=0, out_axes=0):
+def vmap(fun, in_axes=0, out_axes=0, axis_name=None, axis_size=None):
     """A function for a whole batch from one for single examples. `in_axes` is the axis of the batch in all arguments (None: no batch), or a
     tree of axes that is a prefix of the arguments'; `out_axes` likewise for the result. Arguments by name have the batch on axis 0. A result
-    with the axis None is that of the first example, and should be the same for all."""
+    with the axis None is that of the first example, and should be the same for all. `axis_size` is the size of the batch where no argument has
+    one; the name of its axis is for readers."""
 
-    @functools.wraps(function)
+    @functools.wraps(fun)
     def batched(*args, **kwargs):
         leaves, tree = _trees.flatten((args, kwargs))
         arrays = [leaf_of(leaf) for leaf in leaves]
         axes = _trees.broadcast_prefix(tuple(in_axes) if isinstance(in_axes, list) else in_axes, _trees.structure(args), _is_axis)
         axes += [0] * (len(arrays) - len(axes))
         if all(axis is None for axis in axes):
-            raise Error(f"vmap of {name_of(function)}: no argument has a batch (in_axes={in_axes})")
+            if axis_size is None:
+                raise Error(f"vmap of {name_of(fun)}: no argument has a batch (in_axes={in_axes}), and there is no axis_size")
+            return vmap(lambda _, args, kwargs: fun(*args, **kwargs), (0, None, None), out_axes)(_core.apply("iota", (leaf_of(0), [axis_size], "int32", 0), {}), args, kwargs)
         trees = []
-        called = _flat_function(lambda args, kwargs: function(*args, **kwargs), tree, trees)
+        called = _flat_function(lambda args, kwargs: fun(*args, **kwargs), tree, trees)
 
         def traced(trace, inputs):
             wanted = [] if out_axes == 0 else _OutAxes(called, trees, out_axes)
@@ -265,12 +316,12 @@ def checkpoint_name(x, name):
     return _trees.unflatten(tree, in_trace("checkpoint_name", arrays, lambda trace, inputs: [_core.checkpoint_name(each, name, trace) for each in inputs]))
 
 
-def checkpoint(function=None, save=None, *, policy=None, static_argnums=(), prevent_cse=True):
+def checkpoint(fun=None, save=None, *, policy=None, static_argnums=(), prevent_cse=True):
     """The function with less memory between its forward and its backward pass. `save`, or as in JAX `policy`, one of rlx.checkpoint_policies, says
     what that keeps: everything, dots (the results of matrix products and convolutions), unbatched_dots (of matrix products without batch
     axes), what has a name, or nothing but the arguments; it computes the rest again. Arguments at `static_argnums` stay as they are. What
     is computed again is never shared, whatever `prevent_cse` says."""
-    if function is None:
+    if fun is None:
         return functools.partial(checkpoint, save=save, policy=policy, static_argnums=static_argnums)
     if save is not None and policy is not None:
         raise Error(f"checkpoint: save={save!r} and policy={policy!r} (allowed: one of them)")
@@ -279,7 +330,7 @@ def checkpoint(function=None, save=None, *, policy=None, static_argnums=(), prev
         raise Error(f"checkpoint: a policy of type {type(kept).__name__} (allowed: those in rlx.checkpoint_policies)")
     way, names = (kept, []) if isinstance(kept, str) else ("nothing", list(kept))
 
-    @functools.wraps(function)
+    @functools.wraps(fun)
     def saved(*args, **kwargs):
         numbers = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
         static = {i % len(args) for i in numbers if -len(args) <= i < len(args)}
@@ -287,7 +338,7 @@ def checkpoint(function=None, save=None, *, policy=None, static_argnums=(), prev
 
         def whole(varying, words):
             rest = iter(varying)
-            return function(*[arg if i in static else next(rest) for i, arg in enumerate(args)], **words)
+            return fun(*[arg if i in static else next(rest) for i, arg in enumerate(args)], **words)
 
         trees = []
         called = _flat_function(whole, tree, trees)

@@ -11,23 +11,29 @@ _keys_of: dict = {}  # of a registered class: a function that gives the keys of 
 flatten, unflatten, tuple_tree = _core.flatten, _core.unflatten, _core.tuple_tree
 
 
-def register(cls, flatten, unflatten):
-    """Makes a class a container. `flatten` gives its children and anything else that is needed to make it again (hashable);
-    `unflatten` makes one of both."""
-    _core.register_tree(cls, flatten, unflatten)
-    _flatten[cls] = flatten
-    return cls
+def register(nodetype, flatten_func, unflatten_func, flatten_with_keys_func=None):
+    """Makes a class a container. `flatten_func` gives its children and anything else that is needed to make it again (hashable);
+    `unflatten_func` makes one of both. `flatten_with_keys_func` gives pairs of a key and a child instead of the children."""
+    if flatten_with_keys_func is not None:
+        _keys_of[nodetype] = lambda value: [key for key, _ in flatten_with_keys_func(value)[0]]
+    _core.register_tree(nodetype, flatten_func, unflatten_func)
+    _flatten[nodetype] = flatten_func
+    return nodetype
 
 
-def register_dataclass(cls, data_fields=None, meta_fields=()):
-    """Makes a dataclass a container of its fields, but for those of `meta_fields`, which are static and need a hash."""
-    names = tuple(name for name in cls.__dataclass_fields__ if name not in meta_fields) if data_fields is None else tuple(data_fields)
-    _fields[cls] = names
+def register_dataclass(nodetype, data_fields=None, meta_fields=None, drop_fields=()):
+    """Makes a dataclass a container of its fields, but for those of `meta_fields`, or whose metadata say `static`, which are static and need a
+    hash. Those of `drop_fields` get their first values again."""
+    fields = nodetype.__dataclass_fields__
+    if meta_fields is None:
+        meta_fields = tuple(name for name, field in fields.items() if field.metadata.get("static") and name not in drop_fields)
+    names = tuple(name for name in fields if name not in (*meta_fields, *drop_fields)) if data_fields is None else tuple(data_fields)
+    _fields[nodetype] = names
 
     def parts(value):
         return tuple(getattr(value, name) for name in names), tuple(getattr(value, name) for name in meta_fields)
 
-    return register(cls, parts, lambda rest, children: cls(**dict(zip(names, children)), **dict(zip(meta_fields, rest))))
+    return register(nodetype, parts, lambda rest, children: nodetype(**dict(zip(names, children)), **dict(zip(meta_fields, rest))))
 
 
 def register_pytree_node_class(cls):
@@ -40,11 +46,11 @@ register(collections.defaultdict, lambda each: (tuple(each[key] for key in sorte
          lambda rest, children: collections.defaultdict(rest[0], zip(rest[1], children)))  # fmt: skip
 
 
-def map(function, tree, *others, is_leaf=None):  # noqa: A001
-    """The tree with `function` applied to its leaves, and to what other trees, which begin with the same structure, have in their places."""
+def map(f, tree, *others, is_leaf=None):  # noqa: A001
+    """The tree with `f` applied to its leaves, and to what other trees, which begin with the same structure, have in their places."""
     leaves, structure = flatten(tree, is_leaf)
     columns = [leaves, *(_parts_at_leaves(tree, other, is_leaf) for other in others)]
-    return unflatten(structure, [function(*row) for row in zip(*columns)])
+    return unflatten(structure, [f(*row) for row in zip(*columns)])
 
 
 def _parts_at_leaves(tree, other, is_leaf):
@@ -59,9 +65,12 @@ def _parts_at_leaves(tree, other, is_leaf):
     return [part for pair in zip(children, parts) for part in _parts_at_leaves(*pair, is_leaf)]
 
 
-def reduce(function, tree, *initial, is_leaf=None):
-    """function(function(first leaf, second), ...) of all leaves, behind `initial` where that is given."""
-    return functools.reduce(function, leaves(tree, is_leaf), *initial)
+_NOTHING = object()
+
+
+def reduce(function, tree, initializer=_NOTHING, is_leaf=None):
+    """function(function(first leaf, second), ...) of all leaves, behind `initializer` where that is given."""
+    return functools.reduce(function, leaves(tree, is_leaf), *([] if initializer is _NOTHING else [initializer]))
 
 
 def reduce_associative(operation, tree, *, identity=None, is_leaf=None):
@@ -77,10 +86,10 @@ def reduce_associative(operation, tree, *, identity=None, is_leaf=None):
     return total(values) if values else identity
 
 
-def broadcast(prefix, full, is_leaf=None):
-    """A tree of the structure of `full`, whose leaves are those of `prefix` in the places below them."""
+def broadcast(prefix_tree, full_tree, is_leaf=None):
+    """A tree of the structure of `full_tree`, whose leaves are those of `prefix_tree` in the places below them."""
     ends = lambda part: items(part) is None or (is_leaf is not None and is_leaf(part))
-    return unflatten(structure(full, is_leaf), broadcast_prefix(prefix, structure(full, is_leaf), ends))
+    return unflatten(structure(full_tree, is_leaf), broadcast_prefix(prefix_tree, structure(full_tree, is_leaf), ends))
 
 
 def all(tree, *, is_leaf=None):  # noqa: A001
@@ -88,13 +97,13 @@ def all(tree, *, is_leaf=None):  # noqa: A001
     return reduce(lambda one, leaf: one and bool(leaf), tree, True, is_leaf=is_leaf)
 
 
-def transpose(outer, inner, tree):
-    """A tree of the structure `outer` whose leaves have the structure `inner`, as one of `inner` whose leaves have that of `outer`."""
-    rows = [flatten(each) for each in _parts_at_leaves(unflatten(outer, range(outer.leaf_count)), tree, None)]
+def transpose(outer_treedef, inner_treedef, pytree_to_transpose):
+    """A tree of the structure `outer_treedef` whose leaves have the structure `inner_treedef`, as one of `inner_treedef` whose leaves have that of `outer_treedef`."""
+    rows = [flatten(each) for each in _parts_at_leaves(unflatten(outer_treedef, range(outer_treedef.leaf_count)), pytree_to_transpose, None)]
     for _, its in rows:
-        if its != inner:
-            raise Error(f"transpose: a leaf of the outer tree is {its} (allowed: {inner})")
-    return unflatten(inner, [unflatten(outer, column) for column in zip(*(leaves for leaves, _ in rows))])
+        if its != inner_treedef:
+            raise Error(f"transpose: a leaf of the outer tree is {its} (allowed: {inner_treedef})")
+    return unflatten(inner_treedef, [unflatten(outer_treedef, column) for column in zip(*(leaves for leaves, _ in rows))])
 
 
 class Key(tuple):
@@ -171,16 +180,16 @@ def flatten_with_path(tree, is_leaf=None):
     return leaves_with_path(tree, is_leaf), structure(tree, is_leaf)
 
 
-def map_with_path(function, tree, *others, is_leaf=None):
-    """As map: `function` gets the path to the leaf first."""
+def map_with_path(f, tree, *others, is_leaf=None):
+    """As map: `f` gets the path to the leaf first."""
     paths, structure = flatten_with_path(tree, is_leaf)
     columns = [_parts_at_leaves(tree, other, is_leaf) for other in others]
-    return unflatten(structure, [function(*path_and_leaf, *row) for path_and_leaf, *row in zip(paths, *columns)])
+    return unflatten(structure, [f(*path_and_leaf, *row) for path_and_leaf, *row in zip(paths, *columns)])
 
 
-def keystr(path):
-    """The text of a path: ['w'][0].bias"""
-    return "".join(str(key) for key in path)
+def keystr(keys, *, simple=False, separator=""):
+    """The text of a path: ['w'][0].bias, or `simple` w0bias, with a separator between its steps."""
+    return separator.join(str(key.key if simple else key) for key in keys)
 
 
 def items(value):

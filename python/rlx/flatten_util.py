@@ -4,9 +4,9 @@ from . import numpy as jnp
 from .numpy._base import array_of
 
 
-def ravel_pytree(tree):
+def ravel_pytree(pytree):
     """All elements of a tree as one vector of the type that holds them, and the function that makes the tree of such a vector."""
-    leaves, structure = _trees.flatten(tree)
+    leaves, structure = _trees.flatten(pytree)
     arrays = [array_of(leaf) for leaf in leaves]
 
     def unravel(flat):

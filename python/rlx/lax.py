@@ -17,6 +17,10 @@ from ._convolutions import (
     conv_general_dilated_patches as conv_general_dilated_patches, conv_transpose as conv_transpose, conv_with_general_padding as conv_with_general_padding,
     padtype_to_pads as padtype_to_pads,
 )  # fmt: skip
+from ._lax_shapes import (
+    FftType as FftType, bitcast_convert_type as bitcast_convert_type, clamp as clamp, conj as conj, convert_element_type as convert_element_type,
+    expand_dims as expand_dims, fft as fft, full_like as full_like, reshape as reshape, squeeze as squeeze, tile as tile, transpose as transpose,
+)  # fmt: skip
 from ._solvers import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from ._places import (
     GatherDimensionNumbers as GatherDimensionNumbers, GatherScatterMode as GatherScatterMode, ScatterDimensionNumbers as ScatterDimensionNumbers,
@@ -27,9 +31,12 @@ from .numpy._base import array_of, call, integers_of, products, reduced
 from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, nextafter, pow, where  # noqa: A004
 
 bitwise_not, broadcast_shapes, empty, unstack = bitwise_invert, jnp.broadcast_shapes, jnp.empty, jnp.unstack
-_SAME = {"logistic": "sigmoid", "erf_inv": "erf_inv", "bitcast_convert_type": "bitcast", "convert_element_type": "cast", "shift_left": "shl",
+_SAME = {"logistic": "sigmoid", "erf_inv": "erf_inv", "shift_left": "shl",
          "shift_right_arithmetic": "shr", "shift_right_logical": "shr_logical", "bessel_i0e": "bessel_i0e", "bessel_i1e": "bessel_i1e",
          "regularized_incomplete_beta": "betainc"}  # fmt: skip
+
+
+_COLLECTIVES = "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute psum psum_scatter pswapaxes".split()
 
 
 def __getattr__(name):
@@ -39,7 +46,8 @@ def __getattr__(name):
         from . import _lax_linalg
 
         return _lax_linalg
-
+    if name in _COLLECTIVES:
+        raise AttributeError(f"module 'rlx.lax' has no attribute {name!r}: axes of rlx.vmap have no names (allowed: reductions of its results)")
     return getattr(ops, _SAME.get(name, name))
 
 
@@ -67,15 +75,6 @@ def select_n(which, *cases):
     if len(cases) == 2 and array_of(which).dtype.name == "bool":
         return where(which, cases[1], cases[0])
     return jnp.choose(array_of(which).astype("int32"), list(cases))
-
-
-def clamp(low, x, high):
-    """x limited to low..high, to `high` where that is below `low`; at both ends the derivative is 0."""
-    x, limited = array_of(x), jnp.clip(x, low, high)
-    inside = jnp.logical_and(jnp.greater(x, low), jnp.less(x, high))
-    from_low = jnp.logical_and(jnp.greater(low, x), jnp.less(low, high))
-    end = where(from_low, low, where(jnp.less(high, x), high, call("stop_gradient", limited)))
-    return where(inside, x, end)
 
 
 def integer_pow(x, y):
@@ -201,8 +200,10 @@ def dynamic_update_index_in_dim(x, update, index, axis):
     return dynamic_update_slice_in_dim(x, update, index, axis)
 
 
-def dot(lhs, rhs, precision=None, preferred_element_type=None):
-    """The product of vectors and matrices."""
+def dot(lhs, rhs, precision=None, preferred_element_type=None, dimension_numbers=None):
+    """The product of vectors and matrices, or dot_general."""
+    if dimension_numbers is not None:
+        return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
     return jnp.tensordot(lhs, rhs, 1, precision, preferred_element_type)
 
 
@@ -322,12 +323,12 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
 
-def argmax(x, axis, index_dtype="int32"):
-    return jnp.argmax(x, axis).astype(index_dtype)
+def argmax(operand, axis, index_dtype="int32"):
+    return jnp.argmax(operand, axis).astype(index_dtype)
 
 
-def argmin(x, axis, index_dtype="int32"):
-    return jnp.argmin(x, axis).astype(index_dtype)
+def argmin(operand, axis, index_dtype="int32"):
+    return jnp.argmin(operand, axis).astype(index_dtype)
 
 
 def _cumulative(name):
@@ -343,7 +344,7 @@ cumsum, cumprod, cummax, cummin = [_cumulative(name) for name in ("cumsum", "cum
 
 def cumlogsumexp(x, axis=0, reverse=False):
     """log of the sum of e to the power of the elements up to each one."""
-    return associative_scan(jnp.logaddexp, x, axis, reverse)
+    return associative_scan(jnp.logaddexp, x, reverse, axis)
 
 
 def polygamma(m, x):

@@ -5,8 +5,8 @@ from ._core import Error
 from ._dtypes import DType, as_dtype, is_numpy
 
 
-def key(seed):
-    """A key from a number of 0..2^64-1, or an array of one."""
+def key(seed, impl=None):
+    """A key from a number of 0..2^64-1, or an array of one. Numbers are Philox's, whatever `impl` says."""
     if hasattr(seed, "dtype"):
         wide = asarray(seed).astype("uint64")
         return _call("stack", [wide, wide >> 32]).astype("uint32")
@@ -15,29 +15,45 @@ def key(seed):
     return asarray([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], dtype="uint32")
 
 
-def _drawn(name, key, *rest):
-    """A function of the registry of a key and more."""
+def _checked(key):
     if not hasattr(key, "dtype"):
         seen = repr(key) if isinstance(key, (int, str)) or key is None else f"a {type(key).__name__}"
         raise Error(f"rlx.random: the key is {seen} (allowed: a key, which rlx.random.key(0) makes of the number 0)")
     key = _implicit(key)
     if key.dtype != DType.u32 or key.shape != (2,):
         raise Error(f"rlx.random: the key is {key._type_text()} (allowed: u32[2], which rlx.random.key(0) makes of the number 0)")
-    return _call(name, key, *rest)
+    return key
 
 
-def fold_in(key, index):
-    """A key for the `index`-th of many independent streams."""
-    return _drawn("random_key", key, asarray(index, dtype="uint32"))
+def _drawn(name, key, *rest):
+    """A function of the registry of a key and more."""
+    return _call(name, _checked(key), *rest)
 
 
-def split(key, count=2):
-    """Several independent keys, along axis 0."""
-    return _call("stack", [fold_in(key, i) for i in range(count)])
+def fold_in(key, data):
+    """A key for the `data`-th of many independent streams."""
+    return _drawn("random_key", key, asarray(data, dtype="uint32"))
 
 
-def bits(key, shape=()):
-    return _drawn("random_bits", key, list(shape))
+def split(key, num=2):
+    """Several independent keys, fold_in(key, 0), fold_in(key, 1), ..., along axis 0, or in a shape."""
+    shape = tuple(num) if isinstance(num, (tuple, list)) else (num,)
+    index = _call("iota", asarray(0.0), [_count(shape)], DType.u32, 0)
+    zero = _call("zeros_like", index)
+    words = _call("philox_4x32", _call("stack", [index, zero, zero, _call("ones_like", index)], 1), _checked(key))
+    return words[:, :2].reshape(*shape, 2)
+
+
+def bits(key, shape=(), dtype=DType.u32):
+    """Random bits as unsigned integers of 8 to 64."""
+    dtype = as_dtype(dtype)
+    if dtype == DType.u64:
+        words = _drawn("random_bits", key, [*shape, 2]).astype(dtype)
+        return words[..., 0] + (words[..., 1] << 32)
+    if dtype not in (DType.u8, DType.u16, DType.u32):
+        raise Error(f"random.bits: {dtype} (allowed: uint8, uint16, uint32, uint64)")
+    words = _drawn("random_bits", key, list(shape))
+    return words if dtype == DType.u32 else (words >> (32 - int(dtype.name[1:]))).astype(dtype)
 
 
 def _number_of(value):
@@ -74,19 +90,28 @@ def randint(key, shape, minval, maxval, dtype=DType.i32):
     return (low + (bits(key, shape).astype(DType.u64) * count >> 32).astype(DType.i64)).astype(dtype)
 
 
-def gumbel(key, shape=(), dtype=DType.f32):
+def gumbel(key, shape=(), dtype=DType.f32, mode=None):
     return _drawn("random_gumbel", key, list(shape), dtype)
 
 
-def bernoulli(key, p=0.5, shape=None):
+def bernoulli(key, p=0.5, shape=None, mode=None):
     """True with probability p, a number or an array that broadcasts to the shape."""
     p, sizes = _number_of(p), _shape_of(shape, p)
     return _drawn("random_bernoulli", key, list(sizes), p) if _are_numbers(p) else uniform(key, sizes) < _call("broadcast_to", asarray(p), list(sizes))
 
 
-def categorical(key, logits, axis=-1):
-    """Positions along an axis, drawn with probability softmax(logits)."""
-    return _drawn("categorical", key, logits, axis)
+def categorical(key, logits, axis=-1, shape=None, replace=True, mode=None):
+    """Positions along an axis, drawn with probability softmax(logits). `shape`, of which the last sizes are those of the other axes, says how many;
+    without `replace` those of its first sizes differ."""
+    if shape is None:
+        return _drawn("categorical", key, logits, axis)
+    logits = _call("move_axis", asarray(logits), axis, -1)
+    first = len(shape) - (logits.ndim - 1)
+    if replace:
+        return _drawn("categorical", key, _call("broadcast_to", logits, [*shape, logits.shape[-1]]), -1)
+    noisy = _call("broadcast_to", logits, [*shape[first:], logits.shape[-1]]) + gumbel(key, (*shape[first:], logits.shape[-1]), logits.dtype)
+    found = _call("top_k", noisy, _count(shape[:first]), -1)[1].astype("int32")
+    return _call("move_axis", found, -1, 0).reshape(tuple(shape))
 
 
 def permutation(key, x, axis=0, independent=False):
@@ -104,7 +129,7 @@ def _numbers_of(x):
     return _call("iota", asarray(0.0), [x], DType.i32) if isinstance(x, int) else asarray(x)
 
 
-def choice(key, a, shape=(), replace=True, p=None, axis=0):
+def choice(key, a, shape=(), replace=True, p=None, axis=0, mode=None):
     """Elements of 0 .. a - 1, or slices of an array, drawn with probabilities p (by themselves equal ones)."""
     a = _numbers_of(a)
     axis %= a.ndim
@@ -328,18 +353,29 @@ def binomial(key, n, p, shape=None, dtype=DType.f32):
     return _call("sum", counted.astype(DType.i32), [0]).astype(dtype)
 
 
-def multivariate_normal(key, mean, cov, shape=None, dtype=DType.f32):
-    """Normal vectors of a mean and covariances."""
+def multivariate_normal(key, mean, cov, shape=None, dtype=DType.f32, method="cholesky"):
+    """Normal vectors of a mean and covariances, whose roots are Cholesky's, or by `method` eigh or svd those of their eigenvalues, which may be 0."""
     mean, cov = asarray(mean, dtype), asarray(cov, dtype)
     sizes = tuple(shape) if shape is not None else cov.shape[:-2]
     z = normal(key, (*sizes, mean.shape[-1]), dtype)
-    return mean + _call("matmul", _call("cholesky", cov), z[..., None])[..., 0]
+    return mean + _call("matmul", _root(cov, method), z[..., None])[..., 0]
 
 
-def orthogonal(key, n, shape=(), dtype=DType.f32):
-    """Orthogonal (n, n) matrices, uniformly."""
-    q, r = _call("qr", normal(key, (*shape, n, n), dtype))
-    return q * _call("sign", _call("diagonal", r, -2, -1))[..., None, :]
+def _root(cov, method):
+    if method not in ("cholesky", "eigh", "svd"):
+        raise Error(f"multivariate_normal: method is {method!r} (allowed: cholesky, eigh, svd)")
+    if method == "cholesky":
+        return _call("cholesky", cov)
+    values, vectors = _call("eigh", cov)
+    return vectors * _call("sqrt", _call("max", values, 0.0))[..., None, :]
+
+
+def orthogonal(key, n, shape=(), dtype=DType.f32, m=None):
+    """Orthogonal (n, n) matrices, uniformly, or (n, m) ones with orthonormal rows or columns, whichever are fewer."""
+    m = n if m is None else m
+    q, r = _call("qr", normal(key, (*shape, max(n, m), min(n, m)), dtype))
+    q = q * _call("sign", _call("diagonal", r, -2, -1))[..., None, :]
+    return q.mT if n < m else q
 
 
 def ball(key, d, p=2, shape=(), dtype=DType.f32):

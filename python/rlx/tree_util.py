@@ -17,8 +17,7 @@ def register_pytree_with_keys(nodetype, flatten_with_keys, unflatten_func, flatt
         pairs, rest = flatten_with_keys(value)
         return tuple(child for _, child in pairs), rest
 
-    _trees._keys_of[nodetype] = lambda value: [key for key, _ in flatten_with_keys(value)[0]]
-    return _trees.register(nodetype, flatten_func or children, unflatten_func)
+    return _trees.register(nodetype, flatten_func or children, unflatten_func, flatten_with_keys)
 
 
 def register_pytree_with_keys_class(cls):

@@ -263,7 +263,7 @@ def test_branches():
         assert np.allclose(choose(i, X).numpy(), expected)
     clipped = lambda x: rlx.cond(x.sum() > 0, lambda v: {"r": v}, lambda v: {"r": -v}, x)  # noqa: E731
     assert np.allclose(clipped(jnp.ones(2))["r"].numpy(), 1) and np.allclose(rlx.jit(clipped)(-jnp.ones(2))["r"].numpy(), 1)
-    with pytest.raises(rlx.Error, match="from false_function and . from true_function"):
+    with pytest.raises(rlx.Error, match="from false_fun and . from true_fun"):
         rlx.cond(True, lambda v: v, lambda v: (v, v), X)
 
 

@@ -269,7 +269,7 @@ def test_differences_of_nothing_are_nothing():
     (lambda: jnp.trapezoid(A, axis=5), "axis 5"), (lambda: rlx.asarray(A).transpose(0, 4), "axis 4"), (lambda: jnp.diff(A, axis=2), "axis 2"),
     (lambda: jnp.nanmedian(A, axis=2), "axis 2"), (lambda: jnp.vdot(A, V), "as many elements"), (lambda: jnp.meshgrid(V, V, indexing="no"), "xy, ij"),
     (lambda: jnp.gcd(2, 2.5), "gcd: f32"), (lambda: jnp.vander(A), "one axis"), (lambda: jnp.unpackbits(M), "allowed: u8"),
-    (lambda: jnp.take_along_axis(A, A[:, :1], 1), "allowed: integers"), (lambda: jnp.compress(A > 0, A, 0), "one axis"), (lambda: jnp.choose(M[0], [V], "no"), "clip, wrap"),
+    (lambda: jnp.take_along_axis(A, A[:, :1], 1), "allowed: integers"), (lambda: jnp.compress(A > 0, A, 0), "one axis"), (lambda: jnp.choose(M[0], [V], mode="no"), "clip, wrap"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(call, text):
     with pytest.raises(rlx.Error, match=text):

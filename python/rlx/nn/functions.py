@@ -7,7 +7,7 @@ from ..numpy.elementwise import exp, expm1, log, log1p, sqrt, where
 from ..numpy.reductions import logsumexp
 
 _SAME = {"relu": "relu", "relu6": "relu6", "sigmoid": "sigmoid", "softplus": "softplus", "silu": "silu", "swish": "silu", "log_sigmoid": "log_sigmoid",
-         "hard_sigmoid": "hardsigmoid", "hard_swish": "hardswish", "hard_silu": "hardswish", "soft_sign": "softsign", "selu": "selu", "mish": "mish"}  # fmt: skip
+         "tanh": "tanh", "hard_sigmoid": "hardsigmoid", "hard_swish": "hardswish", "hard_silu": "hardswish", "soft_sign": "softsign", "selu": "selu", "mish": "mish"}  # fmt: skip
 
 
 def _element(name, of):
@@ -85,16 +85,20 @@ def log1mexp(x):
     return where(small, log(-expm1(-where(small, x, 1.0))), log1p(-exp(-where(small, 1.0, x))))
 
 
-def logmeanexp(x, axis=None, keepdims=False):
-    """log of the mean of e^x over axes."""
+def logmeanexp(x, axis=None, where=None, keepdims=False):
+    """log of the mean of e^x over axes, of the elements where a condition holds."""
     x = float_of(x)
     count = x.size if axis is None else math.prod(x.shape[each] for each in ([axis] if isinstance(axis, int) else axis))
-    return logsumexp(x, axis, keepdims=keepdims) - log(of_type(count, x.dtype))
+    if where is not None:
+        count = jnp.sum(jnp.broadcast_to(where, x.shape), axis, keepdims=keepdims)
+    return logsumexp(x, axis, keepdims=keepdims, where=where) - log(of_type(count, x.dtype))
 
 
 def softmax(x, axis=-1, where=None):
-    """e^x divided by its sum along an axis, of the elements where a condition holds."""
+    """e^x divided by its sum along an axis, several, or all (None), of the elements where a condition holds."""
     x = float_of(x)
+    if not isinstance(axis, int):
+        return exp(log_softmax(x, axis, where))
     if where is None:
         return call("softmax", x, axis)
     return jnp.where(where, call("softmax", jnp.where(where, x, -math.inf), axis), 0.0)
@@ -103,6 +107,9 @@ def softmax(x, axis=-1, where=None):
 def log_softmax(x, axis=-1, where=None):
     """The logarithm of softmax."""
     x = float_of(x)
+    if not isinstance(axis, int):
+        x = x if where is None else jnp.where(where, x, -math.inf)
+        return x - logsumexp(x, axis, keepdims=True)
     if where is None:
         return call("log_softmax", x, axis)
     return jnp.where(where, call("log_softmax", jnp.where(where, x, -math.inf), axis), -math.inf)
@@ -123,11 +130,30 @@ def one_hot(x, num_classes, dtype="float32", axis=-1):
     return jnp.moveaxis(result, -1, place_of(axis, result.ndim))
 
 
-def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, **options):
-    """softmax(scale q k^T + bias) v of (batch, tokens, heads, features)."""
+def _seen(queries, keys, query_seq_lengths, key_value_seq_lengths, local_window_size):
+    """Masks (batch, 1, queries, keys) of lengths and windows, those that are given."""
+    rows, columns = jnp.arange(queries)[:, None], jnp.arange(keys)[None, :]
+    if query_seq_lengths is not None:
+        yield rows < jnp.asarray(query_seq_lengths)[:, None, None, None]
+    if key_value_seq_lengths is not None:
+        yield columns < jnp.asarray(key_value_seq_lengths)[:, None, None, None]
+    if local_window_size is not None:
+        left, right = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+        yield jnp.logical_and(columns >= rows - left, columns <= rows + right)[None, None]
+
+
+def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, query_seq_lengths=None, key_value_seq_lengths=None,
+                          local_window_size=None, implementation=None, **options):  # fmt: skip
+    """softmax(scale q k^T + bias) v of ([batch,] tokens, heads, features). Of each example the first tokens count, as many as its lengths say. A window
+    is a pair of how many tokens are seen to the left and to the right, or one number for both. JAX's `implementation` changes nothing."""
     q, k, v = [jnp.moveaxis(jnp.asarray(each), -3, -2) for each in (query, key, value)]
+    if single := q.ndim == 3:
+        q, k, v = q[None], k[None], v[None]
+    for each in _seen(q.shape[-2], k.shape[-2], query_seq_lengths, key_value_seq_lengths, local_window_size):
+        mask = each if mask is None else jnp.logical_and(mask, each)
     more = {name: each for name, each in (("bias", bias), ("mask", mask), ("scale", scale)) if each is not None}
-    return jnp.moveaxis(call("attention", q, k, v, causal=is_causal, **more, **options), -3, -2)
+    result = jnp.moveaxis(call("attention", q, k, v, causal=is_causal, **more, **options), -3, -2)
+    return result[0] if single else result
 
 
 __all__ = [*_SAME, *"identity gelu elu celu leaky_relu hard_tanh glu squareplus sparse_plus sparse_sigmoid log1mexp logmeanexp softmax log_softmax".split(),

@@ -8,7 +8,7 @@ from .._core import DType, Dim, Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import number_of, widened, wrapped
 from . import _complex
-from ._base import along, array_of, call, float_of, integers_of, of_each, place_of, public, sizes_of
+from ._base import along, array_of, call, float_of, integers_of, of_each, place_of, public, sizes_of, written
 from .elementwise import clip, less, remainder, where
 from .reductions import sum
 
@@ -82,9 +82,9 @@ def concatenate(xs, axis=0, dtype=None):
 concat = concatenate
 
 
-def stack(xs, axis=0, dtype=None):
+def stack(xs, axis=0, out=None, dtype=None):
     """Arrays side by side along a new axis."""
-    return call("stack", [array_of(x) if dtype is None else array_of(x).astype(dtype) for x in xs], axis)
+    return written(call("stack", [array_of(x) if dtype is None else array_of(x).astype(dtype) for x in xs], axis), out)
 
 
 @of_each
@@ -209,18 +209,17 @@ def _filled(result, indices, axis, x, fill_value):
     return where(inside.reshape((1,) * axis + inside.shape + (1,) * (result.ndim - axis - inside.ndim)), result, fill_value)
 
 
-def take(x, indices, axis=None, mode=None, fill_value=None):
+def take(x, indices, axis=None, out=None, mode=None, unique_indices=False, indices_are_sorted=False, fill_value=None):
     """The slices at `indices` along an axis; negative ones count from the end. `mode` of those outside: clip, wrap, or fill with `fill_value`."""
     x, axis = along(x, axis)
     axis, indices = place_of(axis, x.ndim), array_of(indices)
     indices = indices.astype("int32") if indices.dtype == DType["bool"] else indices
     if mode is None and fill_value is None:
-        return x[(slice(None),) * axis + (indices,)]
+        return written(x[(slice(None),) * axis + (indices,)], out)
     result = call("take", x, _placed(indices, x.shape[axis], mode, x), axis)
     if mode == "fill" or fill_value is not None:
-        fill = fill_value if fill_value is not None else _no_value(x.dtype)
-        return _filled(result, indices, axis, x, fill)
-    return result
+        result = _filled(result, indices, axis, x, fill_value if fill_value is not None else _no_value(x.dtype))
+    return written(result, out)
 
 
 def _no_value(dtype):

@@ -118,12 +118,11 @@ def _between(start, stop, num, endpoint, retstep, dtype, axis):
     return (values, ((stop - start) / count).astype(wanted)) if retstep else values
 
 
-def eye(n, m=None, k=0, dtype=None, device=None, M=None):
+def eye(N, M=None, k=0, dtype=None, device=None):
     """Ones on a diagonal, zeros elsewhere."""
     check_device(device)
-    m = m if M is None else M
-    rows = call("iota", near(), [n, n if m is None else m], DType.i32, 0)
-    columns = call("iota", near(), [n, n if m is None else m], DType.i32, 1)
+    rows = call("iota", near(), [N, N if M is None else M], DType.i32, 0)
+    columns = call("iota", near(), [N, N if M is None else M], DType.i32, 1)
     return call("eq", rows + k, columns).astype(dtype or DType.f32)
 
 
@@ -131,10 +130,9 @@ def identity(n, dtype=None):
     return eye(n, dtype=dtype)
 
 
-def tri(n, m=None, k=0, dtype=None, M=None):
+def tri(N, M=None, k=0, dtype=None):
     """Ones at and below a diagonal."""
-    m = m if M is None else M
-    return tril(ones((n, n if m is None else m), dtype), k)
+    return tril(ones((N, N if M is None else M), dtype), k)
 
 
 def tril(x, k=0):

@@ -302,7 +302,7 @@ def where(condition, x=None, y=None, size=None, fill_value=0):
     return call("where", truth_of(condition), x, y)
 
 
-def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """NaN and infinities replaced by numbers."""
     return call("nan_to_num", array_of(x), nan, posinf, neginf)
 

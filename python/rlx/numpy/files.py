@@ -11,11 +11,11 @@ def load(file, *args, **kwargs):
     return {name: asarray(found[name]) for name in found.files} if hasattr(found, "files") else asarray(found)
 
 
-def save(file, x):
+def save(file, arr):
     """Writes an array as an .npy file."""
     import numpy
 
-    numpy.save(file, array_of(x).numpy())
+    numpy.save(file, array_of(arr).numpy())
 
 
 def _known(args, kwargs):
@@ -51,11 +51,11 @@ def fromiter(iterable, dtype="float32", count=-1):
     return asarray(numpy.fromiter(iterable, _numpy_dtype(dtype), count))
 
 
-def fromstring(text, dtype="float32", count=-1, *, sep):
+def fromstring(string, dtype="float32", count=-1, *, sep):
     """The numbers in a text, with `sep` between them."""
     import numpy
 
-    return asarray(numpy.fromstring(text, _numpy_dtype(dtype), count, sep=sep))
+    return asarray(numpy.fromstring(string, _numpy_dtype(dtype), count, sep=sep))
 
 
 def _numpy_dtype(dtype):

@@ -28,9 +28,9 @@ def finfo(type):  # noqa: A002
     return FloatInfo(int(limits.bits), float(limits.eps), float(limits.max), float(limits.min), float(limits.smallest_normal), dtype)
 
 
-def iinfo(type):  # noqa: A002
+def iinfo(int_type):  # noqa: A002
     """The limits of an integer type."""
-    dtype = _dtype_of(type)
+    dtype = _dtype_of(int_type)
     if not is_integer(dtype):
         raise Error(f"iinfo: {dtype} is no integer type")
     import ml_dtypes

@@ -45,20 +45,20 @@ def _kind_of(dtype):
     return {"u": unsignedinteger, "i": signedinteger, "c": complexfloating}.get(name[0], floating)
 
 
-def issubdtype(given, kind):
+def issubdtype(arg1, arg2):
     """Whether an element type is of a kind, such as rlx.numpy.floating, or another type."""
-    if isinstance(kind, type) and issubclass(kind, generic):
-        return issubclass(given if isinstance(given, type) and issubclass(given, generic) else _kind_of(given), kind)
+    if isinstance(arg2, type) and issubclass(arg2, generic):
+        return issubclass(arg1 if isinstance(arg1, type) and issubclass(arg1, generic) else _kind_of(arg1), arg2)
     kinds = {"floating", "integer", "number", "inexact", "complexfloating", "signedinteger", "unsignedinteger", "generic"}
-    name = getattr(kind, "__name__", kind)
+    name = getattr(arg2, "__name__", arg2)
     if name in kinds:  # NumPy's own
-        return issubdtype(given, globals()[name])
-    return not (isinstance(given, type) and issubclass(given, generic)) and as_dtype(given) == as_dtype(kind)
+        return issubdtype(arg1, globals()[name])
+    return not (isinstance(arg1, type) and issubclass(arg1, generic)) and as_dtype(arg1) == as_dtype(arg2)
 
 
-def dtype(given):
+def dtype(dtype):
     """The element type that a name, a type of Python or one of NumPy stands for."""
-    return as_dtype(given)
+    return as_dtype(dtype)
 
 
 single, double, csingle, cdouble = [OF_NUMPY[name] for name in ("float32", "float64", "complex64", "complex128")]

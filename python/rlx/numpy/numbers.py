@@ -183,9 +183,9 @@ def copy(x):
     return array_of(x)
 
 
-def isscalar(x):
+def isscalar(element):
     """Whether it is a number."""
-    return isinstance(x, (bool, int, float, complex, Dim)) or (isinstance(x, Array) and x.ndim == 0)
+    return isinstance(element, (bool, int, float, complex, Dim)) or (isinstance(element, Array) and element.ndim == 0)
 
 
 def iterable(x):

@@ -170,13 +170,13 @@ def diagflat(x, k=0):
     return diag(ravel(x), k)
 
 
-def trim_zeros(x, trim="fb"):
+def trim_zeros(filt, trim="fb"):
     """Without the zeros in front (f) and behind (b); the vector must be known."""
-    x = array_of(x)
-    found = nonzero(x)[0].tolist()
+    filt = array_of(filt)
+    found = nonzero(filt)[0].tolist()
     if not found:
-        return x[:0]
-    return x[found[0] if "f" in trim else 0 : found[-1] + 1 if "b" in trim else None]
+        return filt[:0]
+    return filt[found[0] if "f" in trim else 0 : found[-1] + 1 if "b" in trim else None]
 
 
 def _with_element(name, x, kth, axis):
@@ -271,26 +271,26 @@ def vecmat(v, x):
     return matmul(call("conj", array_of(v))[..., None, :], x)[..., 0, :]
 
 
-def apply_over_axes(function, x, axes):
-    """function(x, axis) for one axis after another; an axis that it takes away stays with the size 1."""
-    x = array_of(x)
+def apply_over_axes(func, a, axes):
+    """func(x, axis) for one axis after another; an axis that it takes away stays with the size 1."""
+    a = array_of(a)
     for axis in sizes_of(axes):
-        result = function(x, axis)
-        x = result if result.ndim == x.ndim else reshape(result, [1 if i == place_of(axis, x.ndim) else size for i, size in enumerate(x.shape)])
-    return x
+        result = func(a, axis)
+        a = result if result.ndim == a.ndim else reshape(result, [1 if i == place_of(axis, a.ndim) else size for i, size in enumerate(a.shape)])
+    return a
 
 
-def apply_along_axis(function, axis, x, *args, **kwargs):
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     """The function of each line along an axis."""
     from .._transforms import vmap
 
-    x = moveaxis(array_of(x), axis, -1)
-    called = lambda line: array_of(function(line, *args, **kwargs))  # noqa: E731
-    for _ in range(x.ndim - 1):
+    arr = moveaxis(array_of(arr), axis, -1)
+    called = lambda line: array_of(func1d(line, *args, **kwargs))  # noqa: E731
+    for _ in range(arr.ndim - 1):
         called = vmap(called)
-    result = called(x)
-    extra = result.ndim - (x.ndim - 1)
-    return moveaxis(result, list(range(x.ndim - 1, result.ndim)), [place_of(axis, x.ndim) + i for i in range(extra)]) if extra else result
+    result = called(arr)
+    extra = result.ndim - (arr.ndim - 1)
+    return moveaxis(result, list(range(arr.ndim - 1, result.ndim)), [place_of(axis, arr.ndim) + i for i in range(extra)]) if extra else result
 
 
 __all__ = public(globals())

@@ -62,12 +62,12 @@ def polyint(p, m=1, k=0):
     return p
 
 
-def poly(roots):
+def poly(seq_of_zeros):
     """The polynomial with these roots."""
-    roots = float_of(roots)
-    p = ones(1, roots.dtype)
-    for i in range(roots.shape[0]):
-        p = concatenate([p, zeros(1, p.dtype)], 0) - concatenate([zeros(1, p.dtype), p * roots[i]], 0)
+    seq_of_zeros = float_of(seq_of_zeros)
+    p = ones(1, seq_of_zeros.dtype)
+    for i in range(seq_of_zeros.shape[0]):
+        p = concatenate([p, zeros(1, p.dtype)], 0) - concatenate([zeros(1, p.dtype), p * seq_of_zeros[i]], 0)
     return p
 
 
@@ -79,18 +79,18 @@ def roots(p):
     return asarray(numpy.roots(p.numpy()).astype("complex128" if p.dtype in (DType.f64, DType.c128) else "complex64"))
 
 
-def vander(x, n=None, increasing=False):
+def vander(x, N=None, increasing=False):
     """The powers of a vector, one row for each element."""
     x = array_of(x)
     if x.ndim != 1:
         raise Error(f"vander: {x._type_text()} (allowed: one axis)")
-    n = x.shape[0] if n is None else n
-    if isinstance(n, Dim):
-        return pow(x[:, None], (arange(n) if increasing else arange(n - 1, -1, -1)).astype(x.dtype))
+    N = x.shape[0] if N is None else N
+    if isinstance(N, Dim):
+        return pow(x[:, None], (arange(N) if increasing else arange(N - 1, -1, -1)).astype(x.dtype))
     columns = [ones(x.shape, x.dtype)]
-    for _ in range(n - 1):
+    for _ in range(N - 1):
         columns.append(columns[-1] * x)
-    return call("stack", columns if increasing else columns[::-1], 1) if n else zeros((x.shape[0], 0), x.dtype)
+    return call("stack", columns if increasing else columns[::-1], 1) if N else zeros((x.shape[0], 0), x.dtype)
 
 
 def polyfit(x, y, deg, w=None):
@@ -162,13 +162,13 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     return moveaxis(values, 0, axis).astype(dtype or values.dtype)
 
 
-def polydiv(a, b):
+def polydiv(a, v):
     """Quotient and remainder."""
-    a, b = float_of(a), float_of(b)
+    a, v = float_of(a), float_of(v)
     quotient = []
-    for _ in range(a.shape[0] - b.shape[0] + 1):
-        quotient.append(a[0] / b[0])
-        a = a[1:] - concatenate([b[1:] * quotient[-1], zeros(a.shape[0] - b.shape[0], a.dtype)], 0)
+    for _ in range(a.shape[0] - v.shape[0] + 1):
+        quotient.append(a[0] / v[0])
+        a = a[1:] - concatenate([v[1:] * quotient[-1], zeros(a.shape[0] - v.shape[0], a.dtype)], 0)
     return (call("stack", quotient) if quotient else zeros(1, a.dtype)), a
 
 

@@ -3,7 +3,7 @@ import builtins
 import math
 
 from .._core import DType, Error
-from ._base import along, array_of, call, of_type, public, sizes_of
+from ._base import along, array_of, call, of_type, public, sizes_of, written
 from .arrangement import _placed, atleast_1d, broadcast_arrays, nonzero, ravel, reshape, stack, take
 from .creation import arange, meshgrid, ones, tril, triu, zeros
 from .elementwise import clip, remainder, where
@@ -11,17 +11,17 @@ from .parts import resize
 from .types import astype
 
 
-def compress(condition, x, axis=None):
+def compress(condition, a, axis=None):
     """The slices where the condition, which must be known, holds."""
-    (x, axis), condition = along(x, axis), array_of(condition)
+    (a, axis), condition = along(a, axis), array_of(condition)
     if condition.ndim != 1:
         raise Error(f"compress: a condition of {condition._type_text()} (allowed: one axis)")
-    return take(x, nonzero(condition)[0], axis)
+    return take(a, nonzero(condition)[0], axis)
 
 
-def extract(condition, x):
+def extract(condition, arr):
     """The elements where the condition, which must be known, holds."""
-    return compress(ravel(condition), ravel(x))
+    return compress(ravel(condition), ravel(arr))
 
 
 def argwhere(x, size=None, fill_value=0):
@@ -34,30 +34,30 @@ def flatnonzero(x, size=None, fill_value=0):
     return nonzero(ravel(x), size, fill_value)[0]
 
 
-def choose(a, choices, mode="clip"):
+def choose(a, choices, out=None, mode="clip"):
     """Of each place the element of the array that a names. Numbers outside are the nearest inside, or with mode wrap begin anew."""
     if mode not in ("clip", "wrap"):
         raise Error(f"choose: mode {mode!r} (allowed: clip, wrap)")
     a = remainder(a, len(choices)) if mode == "wrap" else clip(a, 0, len(choices) - 1)
     a, *choices = broadcast_arrays(a, *choices)
-    return call("take_along_axis", stack(choices), a[None].astype("int32"), 0)[0]
+    return written(call("take_along_axis", stack(choices), a[None].astype("int32"), 0)[0], out)
 
 
-def select(conditions, choices, default=0):
+def select(condlist, choicelist, default=0):
     """Of each place the element of the first choice whose condition holds."""
     result = default
-    for condition, choice in reversed(list(zip(conditions, choices))):
+    for condition, choice in reversed(list(zip(condlist, choicelist))):
         result = where(condition, choice, result)
     return result
 
 
-def piecewise(x, conditions, functions):
+def piecewise(x, condlist, funclist):
     """By the function whose condition holds, the last one elsewhere; 0 where there is none for it."""
     x = array_of(x)
-    called = [of_type(f(x) if callable(f) else f, x.dtype) for f in functions]
-    otherwise = called.pop() if len(called) > len(conditions) else 0
+    called = [of_type(f(x) if callable(f) else f, x.dtype) for f in funclist]
+    otherwise = called.pop() if len(called) > len(condlist) else 0
     result = otherwise
-    for condition, value in zip(conditions, called):
+    for condition, value in zip(condlist, called):
         result = where(condition, value, result)
     return astype(result, x.dtype)
 
@@ -107,14 +107,14 @@ def _faster_last(shape, order):
     return list(range(len(shape))) if order == "C" else list(reversed(range(len(shape))))
 
 
-def unravel_index(positions, shape, order="C"):
+def unravel_index(indices, shape, order="C"):
     """The index on each axis of positions in the flat array; of positions outside that of the nearest inside, as in jax.numpy."""
     shape = sizes_of(shape)
     count, result = math.prod(shape), [None] * len(shape)
-    positions = clip(positions, -count, count - 1)
+    indices = clip(indices, -count, count - 1)
     for axis in reversed(_faster_last(shape, order)):
-        result[axis] = positions % shape[axis]
-        positions = positions // shape[axis]
+        result[axis] = indices % shape[axis]
+        indices = indices // shape[axis]
     return tuple(result)
 
 
@@ -152,12 +152,14 @@ def put_along_axis(x, indices, values, axis, inplace=False):
     return x.at[tuple(places)].set(values)
 
 
-def fill_diagonal(x, value, inplace=False):
-    """With `value` on the diagonal; a new array."""
+def fill_diagonal(a, val, wrap=False, inplace=False):
+    """With `val` on the diagonal; a new array."""
+    if wrap:
+        raise Error("fill_diagonal: wrap=True (allowed: False, the diagonal ends where the shortest axis does)")
     if inplace:
         raise Error("fill_diagonal: arrays do not change (allowed: inplace=False)")
-    x = array_of(x)
-    return x.at[diag_indices(builtins.min(x.shape), x.ndim)].set(value)
+    a = array_of(a)
+    return a.at[diag_indices(builtins.min(a.shape), a.ndim)].set(val)
 
 
 def mask_indices(n, mask_func, k=0, size=None):

@@ -63,11 +63,11 @@ def kron(x, y):
     return reshape(pairs[0] * pairs[1], [a * b for a, b in zip(x.shape, y.shape)])
 
 
-def einsum(equation, *operands, optimize="optimal", precision=None, preferred_element_type=None, out=None):
+def einsum(subscripts, *operands, optimize="optimal", precision=None, preferred_element_type=None, out=None):
     """Sums of products named by labels: "bij,bjk->bik". Operands may also come each before the list of its labels, numbers."""
-    if not isinstance(equation, str):
-        equation, operands = _labelled(equation, *operands)
-    return written(rounded_to(preferred_element_type, _einsum(equation, widened(operands, preferred_element_type))), out)
+    if not isinstance(subscripts, str):
+        subscripts, operands = _labelled(subscripts, *operands)
+    return written(rounded_to(preferred_element_type, _einsum(subscripts, widened(operands, preferred_element_type))), out)
 
 
 def _labelled(*args):

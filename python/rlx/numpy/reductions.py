@@ -18,13 +18,13 @@ def _summand(x, dtype):
     return x.astype(dtype) if dtype is not None else x.astype(_WIDER.get(x.dtype, x.dtype))
 
 
-def sum(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):  # noqa: A001
+def sum(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
     """The sum over axes, by default all: of the elements where a condition holds, beginning with `initial`."""
     result = reduced("sum", chosen(_summand(x, dtype), where, 0), axis, keepdims)
     return written(result if initial is None else result + initial, out)
 
 
-def prod(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):
+def prod(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """The product over axes, by default all; as sum."""
     result = reduced("prod", chosen(_summand(x, dtype), where, 1), axis, keepdims)
     return written(result if initial is None else result * initial, out)
@@ -67,12 +67,12 @@ def _complex_extreme(name, x, axis, keepdims, out, initial, where):
     return written((_complex.larger if name == "max" else _complex.smaller)(result, call("broadcast_to", initial, list(result.shape))), out)
 
 
-def max(x, axis=None, keepdims=False, out=None, initial=None, where=None):  # noqa: A001
+def max(x, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
     """The largest element over axes, by default all, and of `initial`."""
     return _extreme("max", x, axis, keepdims, out, initial, where)
 
 
-def min(x, axis=None, keepdims=False, out=None, initial=None, where=None):  # noqa: A001
+def min(x, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
     """The smallest element over axes, by default all, and of `initial`."""
     return _extreme("min", x, axis, keepdims, out, initial, where)
 
@@ -81,7 +81,11 @@ amax, amin = max, min
 
 
 def _floats(x, dtype):
-    return float_of(x) if dtype is None else array_of(x).astype(dtype)
+    return float_of(x) if dtype is None else float_of(array_of(x).astype(dtype))
+
+
+def _given(result, dtype, out):
+    return written(result if dtype is None else result.astype(dtype), out)
 
 
 def _count(x, where, axis, keepdims):
@@ -89,40 +93,46 @@ def _count(x, where, axis, keepdims):
     return reduced("sum", call("broadcast_to", truth_of(where).astype(x.dtype), list(x.shape)), axis, keepdims)
 
 
-def mean(x, axis=None, dtype=None, keepdims=False, out=None, where=None):
+def mean(x, axis=None, dtype=None, out=None, keepdims=False, where=None):
     """The mean over axes, by default all."""
     x = _floats(x, dtype)
     if where is None or where is True:
-        return written(reduced("mean", x, axis, keepdims), out)
-    return written(sum(x, axis, None, keepdims, where=where) / _count(x, where, axis, keepdims), out)
+        return _given(reduced("mean", x, axis, keepdims), dtype, out)
+    return _given(sum(x, axis, keepdims=keepdims, where=where) / _count(x, where, axis, keepdims), dtype, out)
 
 
-def var(x, axis=None, ddof=0, keepdims=False, correction=None, dtype=None, out=None, where=None):
-    """The variance over axes, divided by count - ddof."""
+_mean = mean
+
+
+def _is_plain(x, where, mean):
+    return (where is None or where is True) and mean is None and not is_complex(x.dtype)
+
+
+def var(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None, correction=None):
+    """The variance over axes, divided by count - ddof; `mean` is what was computed with keepdims."""
     x, ddof = _floats(x, dtype), ddof if correction is None else correction
-    if is_complex(x.dtype):
-        distances = call("abs", x - mean(x, axis, keepdims=True, where=where))
-        count = _count(distances, True if where is None else where, axis, keepdims)
-        return written(sum(distances * distances, axis, None, keepdims, where=where) / (count - ddof), out)
-    if where is None or where is True:
-        return written(reduced("var", x, axis, keepdims, correction=ddof), out)
-    squares = call("square", x - mean(x, axis, keepdims=True, where=where))
-    return written(sum(squares, axis, None, keepdims, where=where) / (_count(x, where, axis, keepdims) - ddof), out)
+    if _is_plain(x, where, mean):
+        return _given(reduced("var", x, axis, keepdims, correction=ddof), dtype, out)
+    changes = x - (_mean(x, axis, keepdims=True, where=where) if mean is None else mean)
+    squares = call("square", call("abs", changes) if is_complex(x.dtype) else changes)
+    count = _count(squares, True if where is None else where, axis, keepdims)
+    return _given(sum(squares, axis, keepdims=keepdims, where=where) / (count - ddof), dtype, out)
 
 
-def std(x, axis=None, ddof=0, keepdims=False, correction=None, dtype=None, out=None, where=None):
+def std(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None, correction=None):
     """The standard deviation over axes; as var."""
-    if (where is None or where is True) and not is_complex(array_of(x).dtype):
-        return written(reduced("std_dev", _floats(x, dtype), axis, keepdims, correction=ddof if correction is None else correction), out)
-    return written(call("sqrt", var(x, axis, ddof, keepdims, correction, dtype, where=where)), out)
+    x, ddof = _floats(x, dtype), ddof if correction is None else correction
+    if _is_plain(x, where, mean):
+        return _given(reduced("std_dev", x, axis, keepdims, correction=ddof), dtype, out)
+    return _given(call("sqrt", var(x, axis, None, None, ddof, keepdims, where, mean)), dtype, out)
 
 
-def all(x, axis=None, keepdims=False, out=None, where=None):  # noqa: A001
+def all(x, axis=None, out=None, keepdims=False, where=None):  # noqa: A001
     """Whether all elements over axes are true (not 0)."""
     return written(reduced("all", chosen(truth_of(x), where, True), axis, keepdims), out)
 
 
-def any(x, axis=None, keepdims=False, out=None, where=None):  # noqa: A001
+def any(x, axis=None, out=None, keepdims=False, where=None):  # noqa: A001
     """Whether any element over axes is true (not 0)."""
     return written(reduced("any", chosen(truth_of(x), where, False), axis, keepdims), out)
 

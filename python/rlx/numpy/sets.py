@@ -67,10 +67,10 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
     return (values, *more) if more else values
 
 
-def isin(x, test_elements, assume_unique=False, invert=False, method=None):
+def isin(element, test_elements, assume_unique=False, invert=False, method=None):
     """Whether each element is one of the others."""
-    x = array_of(x)
-    found = any(equal(x[..., None], array_of(test_elements).reshape(-1)), axis=-1)
+    element = array_of(element)
+    found = any(equal(element[..., None], array_of(test_elements).reshape(-1)), axis=-1)
     return ~found if invert else found
 
 
@@ -82,31 +82,31 @@ def _by_numpy(name, x, y, size, fill_value):
     return _padded(values, size, fill_value if fill_value is not None else (values[0] if len(values) else 0))
 
 
-def union1d(x, y, size=None, fill_value=None):
+def union1d(x, ar2, size=None, fill_value=None):
     """The elements of either, in order."""
-    return _by_numpy("union1d", x, y, size, fill_value)
+    return _by_numpy("union1d", x, ar2, size, fill_value)
 
 
-def intersect1d(x, y, assume_unique=False, return_indices=False, size=None, fill_value=None):
+def intersect1d(x, ar2, assume_unique=False, return_indices=False, size=None, fill_value=None):
     """The elements of both, in order, and with `return_indices` where each is first found in x and in y."""
     if return_indices:
         import numpy
 
-        return tuple(map(asarray, numpy.intersect1d(array_of(x).numpy(), array_of(y).numpy(), return_indices=True)))
-    return _by_numpy("intersect1d", x, y, size, fill_value)
+        return tuple(map(asarray, numpy.intersect1d(array_of(x).numpy(), array_of(ar2).numpy(), return_indices=True)))
+    return _by_numpy("intersect1d", x, ar2, size, fill_value)
 
 
-def setdiff1d(x, y, assume_unique=False, size=None, fill_value=None):
+def setdiff1d(x, ar2, assume_unique=False, size=None, fill_value=None):
     """The elements of x that are not in y, in order."""
     import numpy
 
-    values = numpy.setdiff1d(array_of(x).numpy(), array_of(y).numpy())
+    values = numpy.setdiff1d(array_of(x).numpy(), array_of(ar2).numpy())
     return _padded(values, size, fill_value if fill_value is not None else (values[0] if len(values) else 0))
 
 
-def setxor1d(x, y, assume_unique=False, size=None, fill_value=None):
+def setxor1d(x, ar2, assume_unique=False, size=None, fill_value=None):
     """The elements of one alone, in order."""
-    return _by_numpy("setxor1d", x, y, size, fill_value)
+    return _by_numpy("setxor1d", x, ar2, size, fill_value)
 
 
 __all__ = public(globals())

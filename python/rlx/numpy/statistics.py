@@ -6,7 +6,7 @@ from .._conversions import asarray
 from .._core import DType, Dim, Error
 from .._dtypes import is_complex, is_floating
 from .._indexing import number_of
-from ._base import array_of, axes_of, call, float_of, of_type, place_of, public
+from ._base import array_of, axes_of, call, float_of, of_type, place_of, public, written
 from .arrangement import concatenate, expand_dims, moveaxis, reshape, searchsorted, sort, stack
 from .creation import arange, linspace, zeros
 from .elementwise import clip, conj, floor, isfinite, isnan, logical_not, maximum, real, sqrt, where
@@ -14,9 +14,9 @@ from .products import matmul
 from .reductions import any, argmax, argmin, cumprod, cumsum, diff, max, mean, min, prod, std, sum, var
 
 
-def ptp(x, axis=None, keepdims=False):
+def ptp(x, axis=None, out=None, keepdims=False):
     """The largest element less the smallest, over axes."""
-    return max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims)
+    return written(max(x, axis, keepdims=keepdims) - min(x, axis, keepdims=keepdims), out)
 
 
 def average(x, axis=None, weights=None, returned=False, keepdims=False):
@@ -44,20 +44,42 @@ def _lines(x, axis, keepdims):
     return lines, lambda result: expand_dims(result, axes) if keepdims else result
 
 
+# Of continuous methods what moves the positions, as in NumPy: from the front, and from the back.
+_MOVED = {"linear": (1, 1), "lower": (1, 1), "higher": (1, 1), "nearest": (1, 1), "midpoint": (1, 1), "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5),
+          "weibull": (0, 0), "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)}  # fmt: skip
+
+
+def _place_of_quantile(counts, q, method):
+    """Where it lies in a sorted line; between two elements a fraction."""
+    if method in _MOVED:
+        front, back = _MOVED[method]
+        return counts * q + (front + q * (1 - front - back)) - 1
+    if method == "inverted_cdf":
+        return -floor(-counts * q) - 1
+    if method == "averaged_inverted_cdf":
+        at = counts * q - 1
+        return where(call("eq", at, floor(at)), at + 0.5, -floor(-at))
+    if method == "closest_observation":
+        at = counts * q - 1.5
+        is_even = call("eq", floor(at * 0.5) * 2, floor(at))
+        return floor(at) + where(call("logical_or", is_even, call("ne", at, floor(at))), 1.0, 0.0)
+    raise Error(f"quantile: method is {method!r} (allowed: {', '.join(_MOVED)}, inverted_cdf, averaged_inverted_cdf, closest_observation)")
+
+
 def _quantile(lines, counts, q, method):
     """Of sorted lines whose first `counts` elements count."""
-    at = (counts - 1) * q
-    if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise Error(f"quantile: method is {method!r} (allowed: linear, lower, higher, nearest, midpoint)")
+    at = maximum(call("min", _place_of_quantile(counts, q, method), counts - 1), 0.0)
     low, high = floor(at), -floor(-at)
     last = number_of(lines.shape[-1], "int32", lines) - 1
     ends = [call("take_along_axis", lines, clip(each, 0, last).astype("int32"), -1) for each in (low, high)]
-    if method == "linear":
-        part, step = at - low, ends[1] - ends[0]
-        apart = ends[0] * (1 - part) + ends[1] * part  # infinities, and numbers whose difference would be one
-        return where(isfinite(step), ends[0] + step * part, where(call("eq", part, 0.0), ends[0], apart))
-    nearest = {"lower": ends[0], "higher": ends[1], "midpoint": ends[0] * 0.5 + ends[1] * 0.5}
-    return nearest[method] if method in nearest else where(call("eq", call("round", at), low), ends[0], ends[1])
+    others = {"lower": ends[0], "higher": ends[1], "midpoint": ends[0] * 0.5 + ends[1] * 0.5}
+    if method == "nearest":
+        return where(call("eq", call("round", at), low), ends[0], ends[1])
+    if method in others:
+        return others[method]
+    part, step = at - low, ends[1] - ends[0]
+    apart = ends[0] * (1 - part) + ends[1] * part  # infinities, and numbers whose difference would be one
+    return where(isfinite(step), ends[0] + step * part, where(call("eq", part, 0.0), ends[0], apart))
 
 
 def _quantiles(x, q, axis, keepdims, method, without_nan):
@@ -75,38 +97,38 @@ def _quantiles(x, q, axis, keepdims, method, without_nan):
     return stack(results) if q.ndim else results[0]
 
 
-def quantile(x, q, axis=None, method="linear", keepdims=False):
+def quantile(x, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
     """The element below which the share q of the elements over axes lies; q is a number or an array, whose axes come first."""
-    return _quantiles(x, q, axis, keepdims, method, False)
+    return written(_quantiles(x, q, axis, keepdims, method, False), out)
 
 
 def _share(percent):
     return percent / 100 if isinstance(percent, (int, float)) else float_of(percent) / 100.0
 
 
-def percentile(x, q, axis=None, method="linear", keepdims=False):
+def percentile(x, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
     """As quantile, q in percent."""
-    return quantile(x, _share(q), axis, method, keepdims)
+    return quantile(x, _share(q), axis, out, overwrite_input, method, keepdims)
 
 
-def median(x, axis=None, keepdims=False):
+def median(x, axis=None, out=None, overwrite_input=False, keepdims=False):
     """The element in the middle, or the mean of the two that are."""
-    return quantile(x, 0.5, axis, "linear", keepdims)
+    return quantile(x, 0.5, axis, out, overwrite_input, "linear", keepdims)
 
 
-def nanquantile(x, q, axis=None, method="linear", keepdims=False):
+def nanquantile(x, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
     """As quantile, without NaN."""
-    return _quantiles(x, q, axis, keepdims, method, True)
+    return written(_quantiles(x, q, axis, keepdims, method, True), out)
 
 
-def nanpercentile(x, q, axis=None, method="linear", keepdims=False):
+def nanpercentile(x, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False):
     """As percentile, without NaN."""
-    return nanquantile(x, _share(q), axis, method, keepdims)
+    return nanquantile(x, _share(q), axis, out, overwrite_input, method, keepdims)
 
 
-def nanmedian(x, axis=None, keepdims=False):
+def nanmedian(x, axis=None, out=None, overwrite_input=False, keepdims=False):
     """As median, without NaN."""
-    return nanquantile(x, 0.5, axis, "linear", keepdims)
+    return nanquantile(x, 0.5, axis, out, overwrite_input, "linear", keepdims)
 
 
 def _filled(x, value):
@@ -114,24 +136,24 @@ def _filled(x, value):
     return where(isnan(x), value, x) if is_floating(x.dtype) or is_complex(x.dtype) else x
 
 
-def nansum(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):
+def nansum(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """As sum, without NaN."""
-    return sum(_filled(x, 0.0), axis, dtype, keepdims, out, initial, where)
+    return sum(_filled(x, 0.0), axis, dtype, out, keepdims, initial, where)
 
 
-def nanprod(x, axis=None, dtype=None, keepdims=False, out=None, initial=None, where=None):
+def nanprod(x, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """As prod, without NaN."""
-    return prod(_filled(x, 1.0), axis, dtype, keepdims, out, initial, where)
+    return prod(_filled(x, 1.0), axis, dtype, out, keepdims, initial, where)
 
 
-def nancumsum(x, axis=None, dtype=None):
+def nancumsum(x, axis=None, dtype=None, out=None):
     """As cumsum, NaN counting as 0."""
-    return cumsum(_filled(x, 0.0), axis, dtype)
+    return cumsum(_filled(x, 0.0), axis, dtype, out)
 
 
-def nancumprod(x, axis=None, dtype=None):
+def nancumprod(x, axis=None, dtype=None, out=None):
     """As cumprod, NaN counting as 1."""
-    return cumprod(_filled(x, 1.0), axis, dtype)
+    return cumprod(_filled(x, 1.0), axis, dtype, out)
 
 
 def _numbers(x, axis, where=None):
@@ -151,14 +173,14 @@ def _without_numbers(x, axis, result, keepdims):
     return none if keepdims else reshape(none, result.shape)
 
 
-def nanmax(x, axis=None, keepdims=False, initial=None, where=None):
+def nanmax(x, axis=None, out=None, keepdims=False, initial=None, where=None):
     """As max, without NaN; NaN where there is nothing else."""
-    return _extreme(max, -math.inf, x, axis, keepdims, initial, where)
+    return written(_extreme(max, -math.inf, x, axis, keepdims, initial, where), out)
 
 
-def nanmin(x, axis=None, keepdims=False, initial=None, where=None):
+def nanmin(x, axis=None, out=None, keepdims=False, initial=None, where=None):
     """As min, without NaN; NaN where there is nothing else."""
-    return _extreme(min, math.inf, x, axis, keepdims, initial, where)
+    return written(_extreme(min, math.inf, x, axis, keepdims, initial, where), out)
 
 
 def nanargmax(x, axis=None, keepdims=False):
@@ -176,10 +198,10 @@ def _place_of_extreme(place, worst, x, axis, keepdims):
     return where(_without_numbers(x, axis, found, keepdims), -1, found)
 
 
-def nanmean(x, axis=None, dtype=None, keepdims=False, where=None):
+def nanmean(x, axis=None, dtype=None, out=None, keepdims=False, where=None):
     """As mean, without NaN."""
-    total = nansum(x, axis, dtype, True, where=where)
-    return _reduced(total / _numbers(x, axis, where).astype(total.dtype), x, axis, keepdims)
+    total = nansum(x, axis, dtype, keepdims=True, where=where)
+    return written(_reduced(total / _numbers(x, axis, where).astype(total.dtype), x, axis, keepdims), out)
 
 
 def _reduced(result, x, axis, keepdims):
@@ -188,17 +210,17 @@ def _reduced(result, x, axis, keepdims):
     return result if keepdims else reshape(result, [size for i, size in enumerate(x.shape) if i not in axes])
 
 
-def nanvar(x, axis=None, ddof=0, keepdims=False, where=None):
+def nanvar(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
     """As var, without NaN."""
-    x = float_of(x)
-    changes = _filled(x - nanmean(x, axis, keepdims=True, where=where), 0.0)
+    x = float_of(x) if dtype is None else array_of(x).astype(dtype)
+    changes = _filled(x - (nanmean(x, axis, keepdims=True, where=where) if mean is None else mean), 0.0)
     total = sum(real(changes * conj(changes)), axis, keepdims=True, where=where)
-    return _reduced(total / (_numbers(x, axis, where) - ddof).astype(total.dtype), x, axis, keepdims)
+    return written(_reduced(total / (_numbers(x, axis, where) - ddof).astype(total.dtype), x, axis, keepdims), out)
 
 
-def nanstd(x, axis=None, ddof=0, keepdims=False, where=None):
+def nanstd(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None, mean=None):
     """As std, without NaN."""
-    return sqrt(nanvar(x, axis, ddof, keepdims, where))
+    return written(sqrt(nanvar(x, axis, dtype, None, ddof, keepdims, where, mean)), out)
 
 
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
@@ -255,7 +277,7 @@ def digitize(x, bins, right=False):
     return where(bins[-1] >= bins[0], rising, bins.shape[0] - searchsorted(bins[::-1], x, side))
 
 
-def histogram_bin_edges(x, bins=10, range=None):  # noqa: A002
+def histogram_bin_edges(x, bins=10, range=None, weights=None):  # noqa: A002
     """The edges of bins: as they are given, or so many of one width between the ends of `range`, or of x, which must be known then."""
     if not isinstance(bins, int):
         return float_of(bins)
@@ -265,7 +287,7 @@ def histogram_bin_edges(x, bins=10, range=None):  # noqa: A002
     return linspace(low, high, bins + 1, dtype=DType.f64 if array_of(x).dtype == DType.f64 else DType.f32)
 
 
-def histogram(x, bins=10, range=None, density=False, weights=None):  # noqa: A002
+def histogram(x, bins=10, range=None, weights=None, density=False):  # noqa: A002
     """How many elements are in each bin, the last with its upper edge, and the edges; with `density` their share over the width."""
     x = float_of(x).reshape(-1)
     edges = histogram_bin_edges(x, bins, range).astype(x.dtype)

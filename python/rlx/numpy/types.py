@@ -12,10 +12,10 @@ def astype(x, dtype, copy=True, device=None):
     return array_of(x).astype(dtype)
 
 
-def can_cast(given, to):
+def can_cast(from_, to):
     """Whether both types together have the second one: result_type(given, to) == to."""
-    given = given.dtype if isinstance(given, Array) else as_dtype(given)
-    return result_type(given, to) == as_dtype(to)
+    from_ = from_.dtype if isinstance(from_, Array) else as_dtype(from_)
+    return result_type(from_, to) == as_dtype(to)
 
 
 def result_type(*given):

@@ -90,14 +90,14 @@ def bessel_jn(z, v, n_iter):
     return _ruled(z, v, max(v, n_iter) + 10)
 
 
-def sph_harm_y(n, m, theta, phi, most):
+def sph_harm_y(n, m, theta, phi, diff_n):
     """By the recurrences of normalised Legendre functions, which do not overflow: along the diagonal up to |m|, then up to n <= most."""
     order, x, s = abs(m), cos(theta), sin(theta)
     here = jnp.broadcast_to(jnp.full_like(x, math.sqrt(0.25 / math.pi)), jnp.broadcast_shapes(n.shape, m.shape, theta.shape))
-    for k in range(1, most + 1):
+    for k in range(1, diff_n + 1):
         here = where(k <= order, here * (-math.sqrt((2 * k + 1) / (2 * k)) * s), here)
     before = jnp.zeros_like(here)
-    for k in range(1, most + 1):
+    for k in range(1, diff_n + 1):
         active = (k > order) & (k <= n)
         scale = sqrt((4.0 * k * k - 1.0) / where(active, k * k - order * order, 1.0))
         back = sqrt(jnp.maximum((k - 1) ** 2 - order * order, 0.0) / abs(4.0 * (k - 1) ** 2 - 1.0))

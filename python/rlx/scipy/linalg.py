@@ -22,9 +22,9 @@ def cho_factor(a, lower=False):
     return cholesky(a, lower), lower
 
 
-def cho_solve(factor, b):
+def cho_solve(c_and_lower, b):
     """x with a x = b by the result of cho_factor."""
-    c, lower = factor
+    c, lower = c_and_lower
     return solve_triangular(c, solve_triangular(c, b, trans=0 if lower else 2, lower=lower), trans=2 if lower else 0, lower=lower)
 
 
@@ -69,17 +69,17 @@ def _rows_of(pivots, count):
     return fori_loop(0, pivots.shape[-1], exchange, places)
 
 
-def lu_solve(factors, b, trans=0):
+def lu_solve(lu_and_piv, b, trans=0):
     """x with a x = b by the result of lu_factor."""
-    factors, pivots = factors
+    lu_and_piv, pivots = lu_and_piv
     b = float_of(b)
-    vector = b.ndim == factors.ndim - 1
+    vector = b.ndim == lu_and_piv.ndim - 1
     b = b[..., None] if vector else b
     rows = _rows_of(array_of(pivots), b.shape[-2])[..., None]
     if trans in (0, "N"):
-        x = solve_triangular(factors, solve_triangular(factors, jnp.take_along_axis(b, rows, axis=-2), lower=True, unit_diagonal=True))
+        x = solve_triangular(lu_and_piv, solve_triangular(lu_and_piv, jnp.take_along_axis(b, rows, axis=-2), lower=True, unit_diagonal=True))
     else:
-        x = solve_triangular(factors, solve_triangular(factors, b, trans=trans), trans=trans, lower=True, unit_diagonal=True)
+        x = solve_triangular(lu_and_piv, solve_triangular(lu_and_piv, b, trans=trans), trans=trans, lower=True, unit_diagonal=True)
         x = jnp.take_along_axis(x, jnp.argsort(rows, axis=-2), axis=-2)
     return x[..., 0] if vector else x
 
