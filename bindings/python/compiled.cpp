@@ -72,7 +72,16 @@ bool fits(const TracedInput& input, const Leaf& leaf) {
   return leaf.elements ? every(leaf.elements->shape()) : every(leaf.item()->type().shape);
 }
 
-nb::object wrap_array(Array array) { return wrap(Item(Tensor(std::move(array)))); }
+/// The results of a run.
+std::vector<nb::object> wrap_results(const Compiled& compiled, std::vector<Array> arrays) {
+  std::vector<nb::object> results;
+  for (Array& array : arrays) {
+    Item item(Tensor(std::move(array)));
+    item.weak = compiled.is_weak(results.size());
+    results.push_back(wrap(std::move(item)));
+  }
+  return results;
+}
 
 /// The programs of one function by what it was called with: structure, element types and shapes, values of static arguments.
 class Programs {
@@ -106,9 +115,7 @@ class Programs {
       for (std::size_t i = 0; i < leaves.size(); ++i) values[i] = leaves[i].array, leaves[i] = {};
       entry->program->take_donated(values);
     }
-    std::vector<nb::object> outputs;
-    for (Array& array : (*entry->program)(std::move(arrays))) outputs.push_back(wrap_array(std::move(array)));
-    return entry->results.unflatten(outputs);
+    return entry->results.unflatten(wrap_results(*entry->program, (*entry->program)(std::move(arrays))));
   }
 
   std::size_t size() const {
@@ -174,6 +181,7 @@ GraphCache& graph_cache() {
 
 Compiled::Compiled(Trace& trace, nb::handle outputs) : cache_(graph_cache()), inputs_(trace.inputs()) {
   std::size_t count = 0;
+  for (nb::handle output : outputs) weak_.push_back(item_of(output).weak);
   for (const Value& value : values_of(outputs, trace)) {
     const std::size_t donor = donor_of(value.type());
     if (donor < inputs_.size()) donors_.push_back({donor, count, nullptr});
@@ -334,7 +342,7 @@ void bind_compiled(nb::module_& m) {
              compiled.take_donated(given);
              given.clear();
              nb::list results;
-             for (Array& array : compiled(std::move(inputs))) results.append(wrap_array(std::move(array)));
+             for (nb::object& result : wrap_results(compiled, compiled(std::move(inputs)))) results.append(std::move(result));
              return results;
            })
       .def("dump", &Compiled::dump, nb::arg("stage"), "The program at a stage: hir, mir, lir or kernels.")

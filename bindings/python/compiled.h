@@ -20,6 +20,8 @@ class Compiled {
   /// Takes the elements of the arrays whose inputs are donated from those who have them: nobody holds their memory but the call.
   void take_donated(std::span<const nb::object> arrays) const;
   const std::vector<TracedInput>& inputs() const { return inputs_; }
+  /// Whether a result takes the element type of what it meets, as numbers of Python do.
+  bool is_weak(std::size_t result) const { return weak_[result]; }
   bool has_donated() const { return !donors_.empty(); }
   /// Whether a kernel was registered since it was traced.
   bool is_outdated() const { return registered_ != registrations(); }
@@ -48,6 +50,7 @@ class Compiled {
   std::vector<Large> large_;
   std::vector<Tensor> captured_;
   std::vector<TracedInput> inputs_;
+  std::vector<bool> weak_;  // by result
   /// An input whose memory a result gets: a state of the executable, which no other function has then.
   struct Donor {
     std::size_t input, result;

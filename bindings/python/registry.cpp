@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 #include <mutex>
+#include <set>
 #include <unordered_map>
 
 #include <nanobind/stl/shared_ptr.h>
@@ -135,7 +136,24 @@ Values Call::operator()(const Values& arrays) const {
 /// Makes a Call of what Python gave, and collects its arrays.
 class Reader {
  public:
-  explicit Reader(std::string builder) : overloads_(builders_of(builder)) { call_.builder = std::move(builder); }
+  /// A number of Python of the kind `as_leaf_rank` becomes an array, if it is the first such operand.
+  explicit Reader(std::string builder, int as_leaf_rank = -1) : overloads_(builders_of(builder)), as_leaf_rank_(as_leaf_rank) {
+    call_.builder = std::move(builder);
+  }
+
+  void add(const nb::tuple& args, const nb::dict& kwargs) {
+    std::size_t position = 0;
+    for (nb::handle each : args) add(position++, "", each);
+    for (auto [word, value] : kwargs) add(0, nb::cast<std::string>(word), value);
+  }
+
+  /// The widest kind of numbers, where there are no arrays among the operands; else -1.
+  int rank_of_numbers_alone() const {
+    int top = -1;
+    for (const Given& each : call_.given)
+      for (const Slot& slot : each.slots) top = std::max(top, slot.number ? static_cast<int>(slot.number->kind) : -1);
+    return nb::len(arrays_) == 0 ? top : -1;
+  }
 
   void add(std::size_t position, std::string name, nb::handle object) {
     Given given{.name = std::move(name), .fixed = {}, .slots = {}};
@@ -146,6 +164,27 @@ class Reader {
     else if (takes(position, given.name, ParameterKind::operands) && is_operand(object)) add_operands(given, nb::make_tuple(object));
     else given.fixed = fixed(object);
     call_.given.push_back(std::move(given));
+  }
+
+  /// The kind of numbers whose results take the type of what they meet: its operands are Python's numbers, and what came of them alone.
+  /// 0: there is none, as JAX has it.
+  int weak_rank() const {
+    const Builder& builder = *overloads_[0];
+    static const std::set<std::string, std::less<>> groups = {"scalar", "structure", "broadcasting", "contraction", "nn"};
+    static const std::set<std::string, std::less<>> with_types = {"cast", "bitcast", "full"};
+    if (!groups.contains(builder.group) || with_types.contains(builder.name)) return 0;
+    int top = 0;
+    bool is_weak = true;
+    for (const Given& each : call_.given) {
+      if (std::holds_alternative<DType>(each.fixed)) return 0;
+      for (const Slot& slot : each.slots) {
+        const int rank = slot.number ? static_cast<int>(slot.number->kind) : rank_of(item_of(arrays_[slot.array]).type().dtype);
+        const bool counts = slot.number || slot.weak;
+        is_weak = rank > top ? counts : rank == top ? is_weak && counts : is_weak;
+        top = std::max(top, rank);
+      }
+    }
+    return is_weak ? top : 0;
   }
 
   Call&& call() { return std::move(call_); }
@@ -183,6 +222,12 @@ class Reader {
   }
 
   Slot slot(nb::handle object) {
+    const Slot made = plain_slot(object);
+    if (!made.number || static_cast<int>(made.number->kind) != as_leaf_rank_ || nb::len(arrays_) > 0) return made;
+    return plain_slot(as_leaf(object));
+  }
+
+  Slot plain_slot(nb::handle object) {
     using Kind = Number::Kind;
     if (nb::isinstance<nb::bool_>(object)) return {Number{Kind::boolean, nb::cast<bool>(object) ? 1.0 : 0.0}};
     if (nb::isinstance<nb::int_>(object)) return {integer(object)};
@@ -205,6 +250,7 @@ class Reader {
   static CallArgument fixed_sequence(nb::handle object);
 
   std::vector<const Builder*> overloads_;
+  int as_leaf_rank_;
   Call call_;
   nb::list arrays_;
 };
@@ -271,9 +317,15 @@ nb::object results_of(std::vector<nb::object> results, bool several) {
   return nb::tuple(all);
 }
 
-nb::object wrap_all(std::vector<Tensor> tensors, bool several) {
+bool is_weak(DType dtype, int weak_rank) { return weak_rank > 0 && rank_of(dtype) == weak_rank; }
+
+nb::object wrap_all(std::vector<Tensor> tensors, bool several, int weak_rank) {
   std::vector<nb::object> results;
-  for (Tensor& tensor : tensors) results.push_back(wrap(Item(std::move(tensor))));
+  for (Tensor& tensor : tensors) {
+    Item item(std::move(tensor));
+    item.weak = is_weak(item.type().dtype, weak_rank);
+    results.push_back(wrap(std::move(item)));
+  }
   return results_of(std::move(results), several);
 }
 
@@ -282,6 +334,7 @@ struct KnownCalls {
   struct Entry {
     Tensor::Operation operation;
     bool several;
+    int weak_rank;
   };
   static constexpr std::size_t most = 4096;
   std::mutex mutex;
@@ -305,33 +358,38 @@ KnownCalls& known_calls() {
 
 /// Notes the call down; `key` tells which others it stands for, if any.
 nb::object noted(Reader& reader, std::string key, std::size_t keyed, bool several) {
+  const int weak_rank = reader.weak_rank();
   std::vector<Tensor> tensors;
   std::vector<Type> types;
   for (nb::handle array : reader.arrays()) tensors.push_back(item_of(array).known()), types.push_back(tensors.back().type());
   const Tensor::Operation operation(reader.call(), types);
-  if (!key.empty() && keyed == tensors.size()) known_calls().add(std::move(key), {operation, several});
-  return wrap_all(operation(std::move(tensors)), several);
+  if (!key.empty() && keyed == tensors.size()) known_calls().add(std::move(key), {operation, several, weak_rank});
+  return wrap_all(operation(std::move(tensors)), several, weak_rank);
 }
 
 nb::object apply_to(const std::string& name, const nb::tuple& args, const nb::dict& kwargs) {
   std::vector<Tensor> operands;
   std::string key = call_key(name, args, kwargs, operands);
   if (!key.empty())
-    if (const auto known = known_calls().find(key)) return wrap_all(known->operation(std::move(operands)), known->several);
+    if (const auto known = known_calls().find(key))
+      return wrap_all(known->operation(std::move(operands)), known->several, known->weak_rank);
   const Place place(&caller);
   if (builders_of(name).empty()) apply(name, {});  // says which names are near
   Reader reader(name);
-  std::size_t position = 0;
-  for (nb::handle each : args) reader.add(position++, "", each);
-  for (auto [word, value] : kwargs) reader.add(0, nb::cast<std::string>(word), value);
+  reader.add(args, kwargs);
+  if (const int rank = reader.rank_of_numbers_alone(); rank >= 0) {
+    reader = Reader(name, rank);
+    reader.add(args, kwargs);
+  }
   const bool several = builders_of(name)[0]->several;
 
   const std::shared_ptr<Trace> trace = trace_of(reader.arrays());
   if (!trace) return noted(reader, std::move(key), operands.size(), several);
   std::vector<nb::object> results;
+  const int weak_rank = reader.weak_rank();
   const Values values = reader.call()(values_of(reader.arrays(), *trace));
   const std::uint32_t line = trace->note_line();
-  for (const Value& value : values) results.push_back(wrap(Item(value, trace, false, line)));
+  for (const Value& value : values) results.push_back(wrap(Item(value, trace, is_weak(value.dtype(), weak_rank), line)));
   return results_of(std::move(results), several);
 }
 

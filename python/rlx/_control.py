@@ -11,12 +11,14 @@ def _arrays(leaves):
     return [leaf_of(leaf) for leaf in leaves]
 
 
-def _branch(what, place, names, tree, trace, function, seen):
-    """A function of one group of arrays that stands for a tree. All that share `seen`, structures and types of results, give the same."""
+def _branch(what, place, names, tree, trace, function, seen, weak):
+    """A function of one group of arrays that stands for a tree. All that share `seen`, structures and types of results, give the same; `weak` keeps
+    which results take the type of what they meet."""
 
     def called(group):
         outputs, out_tree = flat_outputs(function(*_trees.unflatten(tree, group)))
         seen.append([("the structure", out_tree), *((f"result {i}", output._type_text()) for i, output in enumerate(outputs))])
+        weak.append([output._weak for output in outputs])
         for (part, one), (_, other) in zip(seen[0], seen[-1]):
             if one != other:
                 raise Error(f"rlx.{what}: {part} is {one} from {names[0]} and {other} from {names[place]} (allowed: the same of all)")
@@ -58,7 +60,7 @@ class _Carries:
         """loop(first), again where the step needs other types, which then stay."""
         while True:
             try:
-                return list(loop(self.first))
+                return self.marked(list(loop(self.first)))
             except _OtherTypes as other:
                 needed = other.args[0]
             self.weak = [weak and dtype == array._dtype for weak, dtype, array in zip(self.weak, needed, self.first)]
@@ -97,11 +99,15 @@ def switch(index, branches, *operands, operand=_ABSENT):
 def _chosen(what, index, branches, names, operands):
     """The result of one branch; errors of `what` call them by `names`."""
     leaves, tree = _trees.flatten(operands)
-    seen = []
+    seen, weak = [], []
 
     def traced(trace, inputs):
-        functions = [_branch(what, place, names, tree, trace, branch, seen) for place, branch in enumerate(branches)]
-        return list(_core.apply("switch_case", (inputs[0], inputs[1:], functions), {}))
+        functions = [_branch(what, place, names, tree, trace, branch, seen, weak) for place, branch in enumerate(branches)]
+        results = list(_core.apply("switch_case", (inputs[0], inputs[1:], functions), {}))
+        for result, *of_branches in zip(results, *weak):
+            if all(of_branches):
+                result._set_weak()
+        return results
 
     results = in_trace(what, _arrays([index, *leaves]), traced)
     return _trees.unflatten(seen[0][0][1], results)

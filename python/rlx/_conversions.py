@@ -29,7 +29,10 @@ def _converted(value, dtype, copy):
             raise Error("an array with a mask has no place here (allowed: value.filled(...), which has none)")
         return from_numpy(sys.modules["numpy"].asarray(value), copy)
     if type(value) in OF_PYTHON:
-        return _number(value, dtype or _usual_dtype(value))
+        made = _number(value, dtype or _usual_dtype(value))
+        if dtype is None and type(value) is not bool and made.dtype == OF_PYTHON[type(value)]:
+            made._set_weak()
+        return made
     if isinstance(value, (list, tuple, range)):
         return _from_list(value, dtype)
     if isinstance(value, Dim) and getattr(active, "traces", None):  # a run of what is traced will know it
@@ -132,7 +135,7 @@ def _leaf(value):
     for number in (float, complex):
         value = number(value) if isinstance(value, number) else value
     made = asarray(value)
-    if type(value) in OF_PYTHON:
+    if type(value) is bool:
         made._set_weak()
     return made
 

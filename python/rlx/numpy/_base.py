@@ -25,7 +25,15 @@ def of_type(value, dtype) -> Array:
 def float_of(x) -> Array:
     """Integers and bool as f32."""
     x = array_of(x)
-    return x if is_floating(x.dtype) or is_complex(x.dtype) else x.astype(DType.f32)
+    return x if is_floating(x.dtype) or is_complex(x.dtype) else as_weak(x, DType.f32)
+
+
+def as_weak(x, dtype) -> Array:
+    """In that type; what takes the type of what it meets still does."""
+    made = x.astype(dtype)
+    if x._weak:
+        made._set_weak()
+    return made
 
 
 def integers_of(name, x) -> Array:

@@ -5,7 +5,7 @@ import math
 from .._array import Array, check_device
 from .._conversions import asarray, usual_integer
 from .._core import Dim, DType, Error
-from .._dtypes import as_dtype
+from .._dtypes import as_dtype, OF_PYTHON
 from ._base import array_of, call, dtype_of, near, number_of, of_type, public, sizes_of
 from .elementwise import where
 
@@ -19,7 +19,8 @@ def full(shape, fill_value, dtype=None, device=None):
     wanted = as_dtype(dtype) if dtype is not None else usual(fill_value)
     if isinstance(fill_value, Array):
         return call("broadcast_to", fill_value.astype(wanted), sizes_of(shape))
-    return call("broadcast_to", asarray(fill_value, wanted), sizes_of(shape))
+    is_weak = dtype is None and type(fill_value) in (int, float, complex) and wanted == OF_PYTHON[type(fill_value)]  # takes the type of what it meets
+    return call("broadcast_to", asarray(fill_value, None if is_weak else wanted), sizes_of(shape))
 
 
 def zeros(shape, dtype=None, device=None):

@@ -3,7 +3,7 @@ from .._conversions import asarray
 from .._core import DType, Error
 from .._dtypes import is_complex, is_floating, is_integer, OF_PYTHON
 from . import _complex
-from ._base import array_of, call, dtype_of, float_of, named, number_of, operands_of, public, reduced, truth_of, with_out
+from ._base import array_of, as_weak, call, dtype_of, float_of, named, number_of, operands_of, public, reduced, truth_of, with_out
 from .types import result_type
 
 TYPE_CHECKING = False
@@ -121,7 +121,7 @@ def _float_operand(x, other):
     if is_floating(x.dtype) or is_complex(x.dtype):
         return x
     met = DType.f32 if type(other) in OF_PYTHON else array_of(other).dtype
-    return x.astype(met if is_floating(met) else DType.f32)
+    return as_weak(x, met if is_floating(met) else DType.f32)
 
 
 def _floats(x, y):

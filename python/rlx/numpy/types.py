@@ -24,7 +24,10 @@ def result_type(*given):
     def one_of(x):  # of any shape
         if type(x) in OF_PYTHON:
             return x
-        return asarray(0, array_of(x).dtype if isinstance(x, Array) or is_numpy(x) else x)
+        made = asarray(0, array_of(x).dtype if isinstance(x, Array) or is_numpy(x) else x)
+        if isinstance(x, Array) and x._weak:
+            made._set_weak()
+        return made
 
     total, *others = [one_of(number_of(x)) for x in given]
     for x in others:
