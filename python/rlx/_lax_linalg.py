@@ -4,7 +4,7 @@ from ._control import scan
 from ._core import Error
 from .numpy._base import array_of, call, float_of
 from .numpy.linalg import _of_one_type
-from .scipy.linalg import _adjoint, _rows_of
+from .scipy.linalg import _adjoint, _rows_of, schur as scipy_schur
 
 
 def cholesky(x, *, symmetrize_input=True):
@@ -25,6 +25,22 @@ def eigh(x, *, lower=True, symmetrize_input=True, sort_eigenvalues=True, subset_
     w, v = jnp.linalg.eigh(x, None if symmetrize_input else "L" if lower else "U")
     first, last = subset_by_index or (0, w.shape[-1])
     return v[..., first:last], w[..., first:last]
+
+
+def eig(x, *, compute_left_eigenvectors=True, compute_right_eigenvectors=True):
+    """Eigenvalues, then the left and the right eigenvectors that are asked for, in columns. Programs call NumPy for it."""
+    if not compute_left_eigenvectors and not compute_right_eigenvectors:
+        return (jnp.linalg.eigvals(x),)
+    w, v = jnp.linalg.eig(x)
+    left = _adjoint(jnp.linalg.inv(v)) if compute_left_eigenvectors else v
+    left = left / jnp.linalg.norm(left, axis=-2, keepdims=True)
+    return w, *([left] if compute_left_eigenvectors else []), *([v] if compute_right_eigenvectors else [])
+
+
+def schur(x, *, compute_schur_vectors=True):
+    """T, and Z where it is asked for, of x = Z T Z^H, as rlx.scipy.linalg.schur."""
+    t, z = scipy_schur(x)
+    return (t, z) if compute_schur_vectors else (t,)
 
 
 def _square(name, a):

@@ -81,10 +81,10 @@ def test_square_roots_that_are_not_there_are_nan():
 
 def test_factors_and_eigenvalues():
     for mode in ("full", "economic"):
-        q, r = linalg.qr(TALL, mode)
+        q, r = linalg.qr(TALL, mode=mode)
         expected = scipy.linalg.qr(TALL, mode=mode)
         assert q.shape == expected[0].shape and r.shape == expected[1].shape and np.allclose(q @ r, TALL)
-    assert linalg.qr(TALL, "r")[0].shape == (5, 3) and np.allclose(linalg.qr_multiply(TALL, C.T, "left")[0], scipy.linalg.qr_multiply(TALL, C.T, "left")[0])
+    assert linalg.qr(TALL, mode="r")[0].shape == (5, 3) and np.allclose(linalg.qr_multiply(TALL, C.T, "left")[0], scipy.linalg.qr_multiply(TALL, C.T, "left")[0])
     symmetric = A + A.T
     w, v = linalg.eigh(symmetric, POSITIVE)
     assert np.allclose(w, scipy.linalg.eigh(symmetric, POSITIVE)[0]) and np.allclose(symmetric @ v, POSITIVE @ v * w) and np.allclose(v.T @ POSITIVE @ v, np.eye(4))

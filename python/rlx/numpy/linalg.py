@@ -8,7 +8,7 @@ from .._array import Array
 from .._core import DType, Error
 from .._custom import custom_jvp
 from .._dtypes import is_complex
-from . import arrangement
+from . import _spectra, arrangement
 from ._base import array_of, call, float_of, place_of, public, reduced
 from .arrangement import broadcast_to, concatenate, expand_dims, matrix_transpose, moveaxis, squeeze
 from .creation import eye, zeros
@@ -56,6 +56,15 @@ def _hermitian(a, name="eigh"):
     return (a + conj(a.mT)) * 0.5
 
 
+eigvals = _spectra.eigvals
+Eig = collections.namedtuple("Eig", "eigenvalues eigenvectors")
+
+
+def eig(a):
+    """Eigenvalues and eigenvectors, in columns of length 1, of any square matrices; complex, in LAPACK's order. Programs call NumPy for it."""
+    return Eig(*_spectra.eig(a))
+
+
 QR = collections.namedtuple("QR", "Q R")
 Eigh = collections.namedtuple("Eigh", "eigenvalues eigenvectors")
 SVD = collections.namedtuple("SVD", "U S Vh")
@@ -70,21 +79,22 @@ def qr(a, mode="reduced"):
     return result.R if mode == "r" else result
 
 
-def eigh(a, UPLO=None):
+def eigh(a, UPLO=None, symmetrize_input=True):
     """Eigenvalues, ascending, and eigenvectors, in columns, of a symmetric or Hermitian matrix: of the mean of a and its adjoint, or of the
     lower (UPLO="L") or upper (UPLO="U") triangle of a alone."""
     if UPLO not in (None, "L", "U"):
         raise Error(f"eigh: UPLO is {UPLO!r} (allowed: None, L, U)")
+    UPLO = UPLO or (None if symmetrize_input else "L")
     return Eigh(*call("eigh", _hermitian(a) if UPLO is None else float_of(a) if UPLO == "L" else conj(float_of(a).mT)))
 
 
-def eigvalsh(a, UPLO=None):
+def eigvalsh(a, UPLO=None, symmetrize_input=True):
     """The eigenvalues of eigh."""
-    return eigh(a, UPLO).eigenvalues
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
-def svd(a, full_matrices=True, compute_uv=True):
-    """U, s and V^H with U diag(s) V^H = a, s descending; without compute_uv s alone."""
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """U, s and V^H with U diag(s) V^H = a, s descending; without compute_uv s alone. That a is Hermitian changes nothing."""
     return SVD(*call("svd", float_of(a), full_matrices)) if compute_uv else svdvals(a)
 
 
@@ -100,18 +110,18 @@ def _threshold(s, shape, rtol):
     return max(s, axis=-1, keepdims=True) * (expand_dims(rtol, -1) if isinstance(rtol, Array) else rtol)
 
 
-def matrix_rank(a, rtol=None):
-    """How many singular values are above rtol times the largest, by default max(M, N) roundings."""
+def matrix_rank(a, rtol=None, hermitian=False, tol=None):
+    """How many singular values are above rtol times the largest, by default max(M, N) roundings, or above `tol`."""
     a = float_of(a)
     if a.ndim < 2:
         return reduced("any", not_equal(a, 0), None, False).astype(DType.i32)
     s = svdvals(a)
-    return sum(s > _threshold(s, a.shape, rtol), axis=-1) if s.shape[-1] else zeros(s.shape[:-1], DType.i32)
+    return sum(s > (_threshold(s, a.shape, rtol) if tol is None else tol), axis=-1) if s.shape[-1] else zeros(s.shape[:-1], DType.i32)
 
 
-def pinv(a, rtol=None):
+def pinv(a, rtol=None, hermitian=False, rcond=None):
     """The inverse of Moore and Penrose, by the singular values above rtol times the largest. A rtol for each matrix gives no derivative."""
-    a = float_of(a)
+    a, rtol = float_of(a), rcond if rtol is None else rtol
     if not isinstance(rtol, Array):
         return call("pinv", a, -1 if rtol is None else rtol)
     parts = svd(a, full_matrices=False)
@@ -138,8 +148,8 @@ def _factors(a):
     return diagonal(factors), equal(sum(not_equal(pivots, rows), axis=-1) % 2, 0)
 
 
-def slogdet(a):
-    """The sign of the determinant, and the logarithm of its magnitude."""
+def slogdet(a, method=None):
+    """The sign of the determinant, and the logarithm of its magnitude, by factors L U whatever the method."""
     values, even = _factors(a)
     size = abs(values)
     signs = values / where(equal(size, 0), 1, size) if is_complex(values.dtype) else sign(values)  # of complex ones it has a derivative
@@ -229,7 +239,7 @@ def matrix_norm(x, keepdims=False, ord="fro"):  # noqa: A002
     return (max if ord > 0 else min)(expand_dims(sums, -1), axis=(-2, -1), keepdims=keepdims)
 
 
-def multi_dot(xs):
+def multi_dot(xs, *, precision=None):
     """The product of matrices, in the order that multiplies least; the first and the last may be vectors."""
     xs = [array_of(x) for x in xs]
     if len(xs) < 3:
@@ -254,9 +264,10 @@ def tensorinv(a, ind=2):
     return inv(a.reshape(-1, count)).reshape(*a.shape[ind:], *a.shape[:ind])
 
 
-def tensorsolve(a, b):
-    """x with tensordot(a, x, x.ndim) = b."""
+def tensorsolve(a, b, axes=None):
+    """x with tensordot(a, x, x.ndim) = b; `axes` of a come last."""
     a, b = float_of(a), float_of(b)
+    a = a if axes is None else moveaxis(a, axes, range(a.ndim - len(axes), a.ndim))
     return solve(a.reshape(-1, b.size), b.reshape(-1)).reshape(a.shape[b.ndim :])
 
 
@@ -295,4 +306,4 @@ def diagonal(x, offset=0):
     return arrangement.diagonal(x, offset, -2, -1)
 
 
-__all__ = [*public(globals()), "matmul", "matrix_transpose", "outer", "tensordot", "vecdot"]
+__all__ = [*public(globals()), "eigvals", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot"]

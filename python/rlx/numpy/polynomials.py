@@ -7,9 +7,9 @@ from .._core import Dim, DType, Error
 from .._dtypes import as_dtype
 from ._base import array_of, call, float_of, public
 from .arrangement import concatenate, moveaxis, reshape
-from .creation import _distances, _is_end, arange, linspace, ones, zeros
+from .creation import _distances, _is_end, arange, eye, linspace, ones, zeros
 from .elementwise import abs, cos, maximum, pow, sqrt, where
-from .linalg import lstsq
+from .linalg import eigvals, lstsq
 from .numbers import i0
 from .products import matmul
 from .statistics import convolve
@@ -71,11 +71,15 @@ def poly(seq_of_zeros):
     return p
 
 
-def roots(p):
-    """The complex numbers where a polynomial is 0. How many there are depends on zeros in front, so that it must be known."""
+def roots(p, strip_zeros=True):
+    """The complex numbers where a polynomial is 0. How many there are depends on zeros in front, so that it must be known, unless there are none."""
     import numpy
 
     p = float_of(p)
+    if not strip_zeros:
+        n = p.shape[0] - 1
+        companion = concatenate([(-p[1:] / p[0])[None], eye(n - 1, n, dtype=p.dtype)], 0) if n else zeros((0, 0), p.dtype)
+        return eigvals(companion)
     return asarray(numpy.roots(p.numpy()).astype("complex128" if p.dtype in (DType.f64, DType.c128) else "complex64"))
 
 

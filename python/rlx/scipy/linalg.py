@@ -1,34 +1,57 @@
-"""Functions of scipy.linalg over rlx.Array, of the last two axes."""
+"""Functions of scipy.linalg over rlx.Array, of the last two axes. SciPy's arguments about memory and checks (overwrite_a, check_finite) change
+nothing: arrays never change, and NaN gives NaN."""
 from .. import numpy as jnp
 from .._control import fori_loop
 from .._core import DType, Error
 from .._custom import custom_jvp
 from .._dtypes import is_complex
 from ..numpy._base import array_of, call, float_of
-from ..numpy.linalg import _of_one_type, det, inv, norm, pinv, svd  # noqa: F401: SciPy has them, too
+from ..numpy import _spectra
+from ..numpy.linalg import _of_one_type, norm, pinv  # noqa: F401: SciPy has them, too
 from ._matrices import (  # noqa: F401
     circulant, companion, convolution_matrix, dft, fiedler, fiedler_companion, hadamard, hankel, helmert, hilbert, invhilbert, invpascal, leslie,
     pascal, toeplitz,
 )  # fmt: skip
 
 
-def cholesky(a, lower=False):
+def det(a, overwrite_a=False, check_finite=True):
+    """The determinant."""
+    return jnp.linalg.det(a)
+
+
+def inv(a, overwrite_a=False, check_finite=True):
+    """The inverse of matrices."""
+    return jnp.linalg.inv(a)
+
+
+def svd(a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, lapack_driver="gesdd"):
+    """U, the singular values and V^H."""
+    return jnp.linalg.svd(a, full_matrices, compute_uv)
+
+
+def schur(a, output="real"):
+    """T and the unitary Z of a = Z T Z^H: T is upper triangular, or, of real matrices, has blocks of 2 x 2 for pairs of complex eigenvalues, unless
+    the output is complex. Programs call SciPy for it."""
+    return _spectra.schur(a, output)
+
+
+def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     """The upper factor of a positive definite matrix, or the lower one."""
     return jnp.linalg.cholesky(a, upper=not lower)
 
 
-def cho_factor(a, lower=False):
+def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
     """The factor of cholesky, and which it is."""
     return cholesky(a, lower), lower
 
 
-def cho_solve(c_and_lower, b):
+def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
     """x with a x = b by the result of cho_factor."""
     c, lower = c_and_lower
     return solve_triangular(c, solve_triangular(c, b, trans=0 if lower else 2, lower=lower), trans=2 if lower else 0, lower=lower)
 
 
-def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False):
+def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False, overwrite_b=False, debug=None, check_finite=True):
     """x with a x = b, of a triangle of a; `trans` 1 or "T": its transpose, 2 or "C": its adjoint."""
     a, b = _of_one_type(a, b)
     vector = b.ndim == a.ndim - 1
@@ -39,13 +62,13 @@ def solve_triangular(a, b, trans=0, lower=False, unit_diagonal=False):
     return x[..., 0] if vector else x
 
 
-def lu_factor(a):
+def lu_factor(a, overwrite_a=False, check_finite=True):
     """L and U in one matrix, and the row that was exchanged in each step."""
     factors, pivots, _ = call("lu", float_of(a))
     return factors, pivots
 
 
-def lu(a, permute_l=False):
+def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
     """P, L and U with P L U = a; with `permute_l` P L and U."""
     a = float_of(a)
     factors, _, order = call("lu", a)
@@ -69,7 +92,7 @@ def _rows_of(pivots, count):
     return fori_loop(0, pivots.shape[-1], exchange, places)
 
 
-def lu_solve(lu_and_piv, b, trans=0):
+def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
     """x with a x = b by the result of lu_factor."""
     lu_and_piv, pivots = lu_and_piv
     b = float_of(b)
@@ -84,19 +107,19 @@ def lu_solve(lu_and_piv, b, trans=0):
     return x[..., 0] if vector else x
 
 
-def solve(a, b, lower=False, assume_a="gen"):
+def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, debug=False, check_finite=True, assume_a="gen"):
     """x with a x = b; `assume_a` "pos" of a positive definite a by its factor."""
     return cho_solve(cho_factor(a, lower), b) if assume_a == "pos" else jnp.linalg.solve(a, b)
 
 
-def expm(a):
-    """e^a of square matrices: Pade's approximant of degree 13 of a / 2^s, squared s times (Higham 2005); s is at most 16."""
-    a = float_of(a)
+def expm(A, *, upper_triangular=False, max_squarings=16):
+    """e^a of square matrices: Pade's approximant of degree 13 of a / 2^s, squared s times (Higham 2005)."""
+    a = float_of(A)
     b = [64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0, 10559470521600.0, 670442572800.0,
          33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0]  # fmt: skip
     b = [each / b[0] for each in b]
     size = jnp.max(jnp.sum(abs(a), axis=-2), axis=-1)[..., None, None]
-    squarings = jnp.clip(jnp.ceil(jnp.log2(jnp.maximum(size, 1e-30) / 4.0)), 0.0, 16.0)
+    squarings = jnp.clip(jnp.ceil(jnp.log2(jnp.maximum(size, 1e-30) / 4.0)), 0.0, float(max_squarings))
     a = a * call("stop_gradient", jnp.exp2(-squarings)).astype(a.dtype)
     one = jnp.eye(a.shape[-1], dtype=a.dtype)
     a2 = a @ a
@@ -104,7 +127,7 @@ def expm(a):
     u = a @ (a6 @ (a6 * b[13] + a4 * b[11] + a2 * b[9]) + a6 * b[7] + a4 * b[5] + a2 * b[3] + one * b[1])
     v = a6 @ (a6 * b[12] + a4 * b[10] + a2 * b[8]) + a6 * b[6] + a4 * b[4] + a2 * b[2] + one
     result = jnp.linalg.solve(v - u, v + u)
-    for step in range(16):
+    for step in range(max_squarings):
         result = jnp.where(squarings > step, result @ result, result)
     return result
 
@@ -129,8 +152,10 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
     return both if compute_expm else both[1]
 
 
-def qr(a, mode="full"):
+def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     """Q and R: all columns of Q (full), as many as R has rows (economic), or R alone, in a tuple (r)."""
+    if pivoting:
+        raise Error("qr: pivoting=True (allowed: False)")
     if mode not in ("full", "economic", "r"):
         raise Error(f"qr: mode is {mode!r} (allowed: full, economic, r)")
     if mode == "r":
@@ -138,7 +163,7 @@ def qr(a, mode="full"):
     return tuple(jnp.linalg.qr(a, "complete" if mode == "full" else "reduced"))
 
 
-def hessenberg(a, calc_q=False):
+def hessenberg(a, calc_q=False, overwrite_a=False, check_finite=True):
     """H = Q^H a Q with zeros below the first subdiagonal; with calc_q H and Q, which is unitary."""
     from .. import _lax_linalg
 
@@ -159,7 +184,7 @@ def qr_multiply(a, c, mode="right", pivoting=False, conjugate=False):
     return (q @ c if mode == "left" else array_of(c) @ q), r
 
 
-def eigh(a, b=None, lower=True, eigvals_only=False):
+def eigh(a, b=None, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, check_finite=True):
     """Eigenvalues, ascending, and eigenvectors, in columns, of the mean of a and its adjoint, whatever `lower` says; those of a x = w b x with a
     positive definite b."""
     if b is None:
