@@ -213,6 +213,15 @@ void bind_trees(nb::module_& m) {
   nb::class_<Tree>(m, "Tree", "The structure of nested containers, without their leaves.")
       .def_prop_ro("is_leaf", &Tree::is_leaf)
       .def_prop_ro("leaf_count", &Tree::leaf_count)
+      .def_prop_ro("num_leaves", &Tree::leaf_count)
+      .def(
+          "unflatten",
+          [](const Tree& tree, const nb::iterable& leaves) {
+            std::vector<nb::object> all;
+            for (nb::handle leaf : leaves) all.push_back(nb::borrow(leaf));
+            return tree.unflatten(all);
+          },
+          nb::arg("leaves"), "The containers with these leaves.")
       .def_prop_ro("children", &Tree::children)
       .def("__repr__", &Tree::to_string)
       .def("__hash__", &Tree::hash)

@@ -20,6 +20,9 @@ def apply(params, changes):
     return _trees.map(lambda p, c: p + jnp.asarray(c).astype(jnp.asarray(p).dtype), params, changes)
 
 
+apply_updates = apply  # as optax calls it
+
+
 def chain(*optimizers):
     """What each makes of the changes of the one before."""
 
@@ -50,6 +53,11 @@ def clip_by_global_norm(most):
         return _trees.map(lambda g: g * scale, gradients), state
 
     return Optimizer(lambda params: (), update)
+
+
+def clip(most):
+    """Limits every element of gradients to -most .. most."""
+    return Optimizer(lambda params: (), lambda gradients, state, params=None: (_trees.map(lambda g: jnp.clip(g, -most, most), gradients), state))
 
 
 def _zeros(params):
@@ -137,6 +145,32 @@ def lion(rate, b1=0.9, b2=0.99, weight_decay=0.0, mask=None):
         mean = _trees.map(lambda m, g: b2 * m + (1 - b2) * g, state["mean"], gradients)
         changes = _decayed(changes, params, weight_decay, mask)
         return _scaled(rate, state["count"], changes), {"count": state["count"] + 1, "mean": mean}
+
+    return Optimizer(init, update)
+
+
+def rmsprop(rate, decay=0.9, eps=1e-8, momentum=0.0, nesterov=False):
+    """Gradients divided by the root of the running mean of their squares, plus eps; then as sgd."""
+    descent = sgd(rate, momentum, nesterov)
+
+    def update(gradients, state, params=None):
+        square = _trees.map(lambda v, g: decay * v + (1 - decay) * ops.square(g), state["square"], gradients)
+        changes, rest = descent.update(_trees.map(lambda g, v: g * ops.rsqrt(v + eps), gradients, square), state["descent"])
+        return changes, {"square": square, "descent": rest}
+
+    return Optimizer(lambda params: {"square": _zeros(params), "descent": descent.init(params)}, update)
+
+
+def adagrad(rate, initial_accumulator_value=0.1, eps=1e-7):
+    """Gradients divided by the root of the sum of all their squares, plus eps."""
+
+    def init(params):
+        return {"count": _count(), "square": _trees.map(lambda p: jnp.full_like(p, initial_accumulator_value), params)}
+
+    def update(gradients, state, params=None):
+        square = _trees.map(lambda v, g: v + ops.square(g), state["square"], gradients)
+        changes = _trees.map(lambda g, v: jnp.where(v > 0, g * ops.rsqrt(v + eps), 0.0), gradients, square)
+        return _scaled(rate, state["count"], changes), {"count": state["count"] + 1, "square": square}
 
     return Optimizer(init, update)
 

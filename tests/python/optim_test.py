@@ -102,3 +102,21 @@ def test_the_norm_is_that_of_all():
     assert float(optim.global_norm({"a": array([3.0]), "b": [array([4.0])]})) == 5
     small = {"a": array([0.3])}
     assert optim.clip_by_global_norm(1.0).update(small, ())[0]["a"].tolist() == pytest.approx([0.3])
+
+
+def test_gradients_divided_by_roots_of_squares():
+    x, gradients = np.float32([1, -2, 3]), np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
+    expected, square, velocity, total = x.astype(float), 0.0, 0.0, 0.1
+    other = expected.copy()
+    for g in gradients.astype(float):
+        square = 0.8 * square + 0.2 * g * g
+        velocity = 0.5 * velocity + g / np.sqrt(square + 1e-8)
+        total = total + g * g
+        expected, other = expected - 0.1 * velocity, other - 0.1 * g / np.sqrt(total + 1e-7)
+    for optimizer, wanted in ((optim.rmsprop(0.1, 0.8, momentum=0.5), expected), (optim.adagrad(0.1), other)):
+        params, state = {"x": x}, optimizer.init({"x": x})
+        for g in gradients:
+            changes, state = rlx.jit(optimizer.update)({"x": g}, state, params)
+            params = optim.apply_updates(params, changes)
+        assert np.allclose(params["x"], wanted, rtol=1e-5)
+    assert optim.clip(0.5).update({"x": np.float32([-2, 0.25])}, ())[0]["x"].tolist() == [-0.5, 0.25]

@@ -97,3 +97,8 @@ def test_every_kind_of_dict_is_a_container():
     assert list(tree.map(lambda x: x, ordered)) == ["b", "a"] and tree.map(lambda x: x, counted)["c"] == []
     assert rlx.jit(lambda d: d["b"] + 1)(ordered).tolist() == 2
     assert rlx.vmap(lambda d: d["a"] * d["b"], in_axes=(collections.OrderedDict(b=0, a=None),))(collections.OrderedDict(b=rlx.array([1, 2]), a=3)).tolist() == [3, 6]
+
+
+def test_a_structure_makes_its_containers_again():
+    leaves, structure = rlx.tree_util.tree_flatten({"a": [1, None], "b": (2,)})
+    assert structure.num_leaves == 2 and structure.unflatten(leaf + 1 for leaf in leaves) == {"a": [2, None], "b": (3,)}

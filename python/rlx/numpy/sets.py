@@ -88,16 +88,17 @@ def union1d(x, ar2, size=None, fill_value=None):
 
 
 def intersect1d(x, ar2, assume_unique=False, return_indices=False, size=None, fill_value=None):
-    """The elements of both, in order, and with `return_indices` where each is first found in x and in y."""
+    """The elements of both, in order, and with `return_indices` where each is first found in x and in ar2."""
     if return_indices:
         import numpy
 
-        return tuple(map(asarray, numpy.intersect1d(array_of(x).numpy(), array_of(ar2).numpy(), return_indices=True)))
+        values, *places = numpy.intersect1d(array_of(x).numpy(), array_of(ar2).numpy(), return_indices=True)
+        return (asarray(values), *[asarray(each.astype("int32")) for each in places])
     return _by_numpy("intersect1d", x, ar2, size, fill_value)
 
 
 def setdiff1d(x, ar2, assume_unique=False, size=None, fill_value=None):
-    """The elements of x that are not in y, in order."""
+    """The elements of x that are not in ar2, in order."""
     import numpy
 
     values = numpy.setdiff1d(array_of(x).numpy(), array_of(ar2).numpy())
