@@ -65,7 +65,7 @@ def schur(a, output):
 
     def factors(a):
         try:
-            from scipy.linalg import schur as of_matrix
+            from scipy.linalg import schur as of_matrix  # type: ignore[import-untyped]
         except ImportError:
             raise Error("schur: there is no SciPy, which has it (allowed: where SciPy is installed)") from None
         import numpy
