@@ -1,5 +1,5 @@
 # The sources of src/formats/web that browsers read, as text in the library: the page, the scripts one behind the other, and those of word
-# models by their names in tokenizer.json, without comments, indentation, and most ends of lines.
+# models by their names in tokenizer.json, without comments, indentation, most ends of lines, and spaces around signs.
 set(web_folder ${PROJECT_SOURCE_DIR}/src/formats/web)
 function(read_web_script result)
   set(all "")
@@ -10,9 +10,10 @@ function(read_web_script result)
   endforeach()
   string(REGEX REPLACE "\n +" "\n" all "\n${all}")
   string(REGEX REPLACE "(\n|  )//[^\n]*" "" all "${all}")
-  string(REGEX REPLACE "\n/\\*\\*[^\n]*\\*/" "" all "${all}")
+  string(REGEX REPLACE "\n/?\\*[^\n]*" "" all "${all}")
   string(REGEX REPLACE "\n\n+" "\n" all "${all}")
   string(REGEX REPLACE "([,;({])\n" "\\1" all "${all}")
+  string(REGEX REPLACE " (=>|===|!==|=|&&|\\|\\||\\?\\?) " "\\1" all "${all}")
   set(${result} "${all}" PARENT_SCOPE)
 endfunction()
 read_web_script(web_script plan program tokenizer models page)

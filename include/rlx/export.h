@@ -88,8 +88,8 @@ struct WebModelOptions {
   std::int64_t context = 0;  // tokens that a language model's cache holds; 0: usual_web_context, or as many as it was made for
 };
 
-/// The same for a GGUF file, or a model's folder with tokenizer.json: the page embeds sentences, or continues texts token by token. Blocks
-/// of weights stay packed. Throws Error also for a folder without that file, a tokenizer that has no such form, and encoders with decoders.
+/// The same for a GGUF file, or a model's folder with tokenizer.json: the page embeds sentences, continues texts token by token, or
+/// answers them (T5). Blocks of weights stay packed. Throws Error also for a folder without that file, and a tokenizer of no such form.
 void export_web_model(const std::filesystem::path& out, const std::filesystem::path& model, const WebModelOptions& options = {});
 
 }  // namespace rlx

@@ -123,6 +123,80 @@ TEST_F(PagesInBrowser, TextsGoOn) {
   EXPECT_EQ(seen[0].get<std::string>(), here.text_of(ids));
 }
 
+/// Encoders with decoders: prompts of unlike lengths, one after the other.
+TEST_F(PagesInBrowser, AnswersAreThoseRecorded) {
+  const json::Value recorded = json::read_file(fixture("t5/answers.json"));
+  for (const char* name : {"t5", "t5-gated"}) {
+    const std::filesystem::path model = folder_ / fmt::format("model-{}", name);
+    std::filesystem::create_directory(model);
+    for (const char* file : {"config.json", "model.safetensors"}) std::filesystem::copy(fixture("hf") / name / file, model / file);
+    write_text(model / "tokenizer.json", tokenizer_of_bytes());
+    export_web_model(folder_ / name, model);
+  }
+  const json::Value seen = result_of(R"(
+    const all = {};
+    for (const name in given) {
+      const model = await rlx.AnsweringModel.load(`/${name}/`);
+      all[name] = [];
+      for (const { prompt, answer } of given[name]) {
+        const ids = [model.page.start_token];
+        await model.read(prompt);
+        while (ids.length <= answer.length) {
+          const logits = await model.append(ids[ids.length - 1]);
+          ids.push(logits.indexOf(logits.reduce((a, b) => Math.max(a, b))));
+        }
+        all[name].push({ prompt, answer: ids.slice(1) });
+      }
+    }
+    return all;)",
+                                     recorded);
+  EXPECT_EQ(seen, recorded);
+}
+
+/// By a tokenizer of scores, whose last token ends a text.
+TEST_F(PagesInBrowser, TextsAreAnswered) {
+  const std::filesystem::path model = folder_ / "model";
+  std::filesystem::create_directory(model);
+  json::Value config = json::read_file(fixture("hf/t5/config.json")),
+              tokenizer = json::read_file(fixture("tokenizers/unigram-t5/tokenizer.json"));
+  config["eos_token_id"] = 1;
+  json::Value& words = tokenizer["model"]["vocab"];
+  words.erase(words.begin() + config["vocab_size"].get<int>(), words.end());
+  json::Value added = json::Value::array();
+  for (const json::Value& token : tokenizer["added_tokens"])
+    if (token["id"] < config["vocab_size"]) added.push_back(token);
+  tokenizer["added_tokens"] = added;
+  write_text(model / "config.json", config.dump());
+  write_text(model / "tokenizer.json", tokenizer.dump());
+  std::filesystem::copy(fixture("hf/t5/model.safetensors"), model / "model.safetensors");
+  export_web_model(folder_ / "page", model, {.context = 20});
+  const std::string prompt = "a house is good";
+  const json::Value seen = result_of(R"(
+    await rlx.showPage(document.body, "/page/");
+    const [text, answer] = document.querySelectorAll("textarea"), button = document.querySelector("button");
+    const status = () => document.querySelector("p").textContent, until = async (ends) => {
+      button.click();
+      while (!ends()) await new Promise((done) => setTimeout(done, 10));
+      return [answer.value, status()];
+    };
+    text.value = given;
+    const first = await until(() => button.textContent === "Answer");
+    text.value = given.repeat(20);
+    return [...first, ...await until(() => button.textContent === "Answer" && status())];)",
+                                     prompt);
+  Model here = Model::open(model, Session(), {.context = 20});
+  Generation answer = here.generate(prompt, {.max_tokens = 20});
+  while (answer.next_token()) continue;
+  EXPECT_GT(answer.ids().size(), 1u);
+  EXPECT_EQ(seen[0].get<std::string>(), here.text_of(std::vector<std::int32_t>(answer.ids().begin(), answer.ids().end())));
+  EXPECT_EQ(seen[1], "");
+  EXPECT_EQ(seen[2], seen[0]);
+  std::string longer;
+  for (int i = 0; i < 20; ++i) longer += prompt;
+  const auto many = here.tokenize(longer);
+  EXPECT_EQ(seen[3].get<std::string>(), fmt::format("the text has {} tokens (allowed: 1..20)", many.size()));
+}
+
 /// Files of blocks, which stay as they are, with the tokenizer of their metadata.
 TEST_F(PagesInBrowser, GgufFilesGoOn) {
   const TinyLanguageModel original(tokenizer_of_bytes());

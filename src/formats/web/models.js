@@ -88,6 +88,50 @@ export class LanguageModel {
   }
 }
 
+/** An encoder with a decoder, which answers what it has read: keys and values of the text stay on the GPU, as does the answer's cache. */
+export class AnsweringModel {
+  static async load(folder = "./", { progress = () => {}, ...options } = {}) {
+    const tokenizer = await Tokenizer.load(folder);
+    const decoder = await Program.load(folder, { ...options, progress: (part) => progress(part / 2) });
+    const encoder = await Program.load(folder + "encoder/", { device: decoder.device, progress: (part) => progress((1 + part) / 2) });
+    return new AnsweringModel(encoder, decoder, tokenizer);
+  }
+
+  constructor(encoder, decoder, tokenizer) {
+    Object.assign(this, { encoder, decoder, tokenizer, page: decoder.description.page });
+  }
+
+  /** Reads a text, whose answer begins. */
+  async read(ids) {
+    const { context } = this.page;
+    if (!ids.length || ids.length > context) throw new Error(`the text has ${ids.length} tokens (allowed: 1..${context})`);
+    const seen = await this.encoder.run({ input_ids: integers([1, ids.length], ids) });
+    for (const name in seen) seen[name].same = true;
+    this.seen = seen, this.past = 0;
+  }
+
+  /** The logits behind the answer's next token. */
+  async append(id) {
+    const given = { ...this.seen, input_ids: integers([1, 1], [id]), past: integers([1], [this.past]) };
+    const { data } = (await this.decoder.run(given, ["logits"])).logits;
+    ++this.past;
+    return data;
+  }
+
+  /** Answers a text: calls `onText` with all of the answer behind each token, until it gives false. Its ids. */
+  async generate(prompt, { tokens = 256, temperature = 0, onText = () => true } = {}) {
+    const { context, start_token, end_tokens } = this.page, answer = [];
+    await this.read(this.tokenizer.encode(prompt));
+    for (let next = start_token; answer.length < Math.min(tokens, context);) {
+      next = choose(await this.append(next), temperature);
+      if (end_tokens.includes(next)) break;
+      answer.push(next);
+      if (onText(this.tokenizer.decode(answer)) === false) break;
+    }
+    return answer;
+  }
+}
+
 /** The likeliest token, or one by its probability. */
 function choose(logits, temperature) {
   let best = 0;

@@ -42,17 +42,21 @@ function showSentences(encoder, body, report) {
   })());
 }
 
-/** A text that goes on. */
+/** A text that goes on, or that is answered below. */
 function showText(model, body, report) {
-  const text = element(body, "textarea", { rows: 12, value: "Once upon a time" });
-  const button = element(body, "button", { textContent: "Continue" });
+  const answers = model instanceof AnsweringModel, word = answers ? "Answer" : "Continue";
+  const text = element(body, "textarea", { rows: 12, value: answers ? "translate English to German: That is good." : "Once upon a time" });
+  const button = element(body, "button", { textContent: word });
+  const result = answers ? element(body, "textarea", { rows: 12, readOnly: true }) : text;
   let runs = false;
   button.onclick = () => {
     if (runs) { runs = false; return; }
     runs = true, button.textContent = "Stop";
-    const done = () => { runs = false, button.textContent = "Continue"; };
-    report(model.generate(text.value, { tokens: 256, onText: (all) => { text.value = all; return runs; } }).finally(done));
+    const done = () => { runs = false, button.textContent = word; };
+    report(model.generate(text.value, { tokens: 256, onText: (all) => { result.value = all; return runs; } }).finally(done));
   };
 }
 
-const pages = { graph: [Program, showGraph], sentences: [SentenceEncoder, showSentences], text: [LanguageModel, showText] };
+const pages = {
+  graph: [Program, showGraph], sentences: [SentenceEncoder, showSentences], text: [LanguageModel, showText], answers: [AnsweringModel, showText],
+};

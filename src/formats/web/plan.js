@@ -104,6 +104,7 @@ class Plan {
     this.part = part;
     this.values = values;
     this.own = [];  // buffers and plans to be let go with it
+    this.fed = [];  // what inputs hold that stay the same from run to run, by slot
     this.commands = [];  // launches, copies between buffers, plans of regions, choices
     this.slots = this.place(launches, given);
     this.addTables();

@@ -158,7 +158,8 @@ export class Program {
 
   /**
    * The outputs of that name, all but states where none are named, as {name: {dtype, shape, data}}. `given`: for each input
-   * {shape, data}, a typed array of its elements. What it makes of states is what the next run reads.
+   * {shape, data}, a typed array of its elements; `same` beside them says that they do not change as long as the array is the same, so that
+   * they are not brought again. What it makes of states is what the next run reads.
    */
   run(given, wanted) {
     this.turn = this.turn.catch(() => {}).then(() => this.checked(() => this.runNow(given, wanted)));
@@ -173,9 +174,11 @@ export class Program {
     this.description.slots.forEach((slot, s) => {
       const input = this.inputs[slot.input];
       if (slot.place !== "input" || input.kind !== "input") return;
-      const { data } = given[input.name], bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+      const { data, same } = given[input.name], bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
       const size = Math.ceil(plan.size(slot.elements) * slot.bits / 8);
       if (bytes.length !== size) throw new Error(`input '${input.name}' has ${bytes.length} bytes, must have ${size}`);
+      if (same && plan.fed[s] === data) return;
+      plan.fed[s] = same && data;
       const words = new Uint8Array(roundUp(size, 4));
       words.set(bytes);
       this.device.queue.writeBuffer(plan.slots[s], 0, words);

@@ -1,6 +1,7 @@
 #include "formats/web/web_folder.h"
 
 #include <array>
+#include <forward_list>
 #include <vector>
 
 #include "base/files/file_writer.h"
@@ -21,19 +22,23 @@ void write_weights(FileWriter& file, const std::vector<Array>& weights) {
 }  // namespace
 
 void write_web_folder(const std::filesystem::path& out, const SavedGraph& saved, const json::Value& page,
-                      const std::map<std::string, std::string>& files) {
+                      const std::map<std::string, std::string>& files, const std::map<std::string, SavedGraph>& parts) {
   if (std::filesystem::exists(out)) fail("{}: exists already (a program for browsers is written to a new folder)", out.string());
-  WebProgram program = make_web_program(saved);
-  if (!page.is_null()) program.description["page"] = page;
-  const MadeFolder folder(out);
+  std::map<std::filesystem::path, WebProgram> programs{{out, make_web_program(saved)}};
+  if (!page.is_null()) programs.at(out).description["page"] = page;
+  for (const auto& [name, part] : parts) programs.emplace(out / name, make_web_program(part));
+  std::forward_list<MadeFolder> folders;  // the last first, as it lies in one before it
   std::vector<FileWriter> writers;
-  const auto add = [&](const std::string& name, std::string_view text) { writers.emplace_back(out / name).write(text); };
-  write_weights(writers.emplace_back(out / "weights.bin"), program.weights);
-  add("kernels.wgsl", program.kernels);
-  add("program.json", json::line(program.description) + "\n");
-  add("rlx.js", web_script());
-  add("index.html", web_page());
-  for (const auto& [name, text] : files) add(name, text);
+  const auto add = [&](const std::filesystem::path& file, std::string_view text) { writers.emplace_back(file).write(text); };
+  for (const auto& [folder, program] : programs) {
+    folders.emplace_front(folder);
+    write_weights(writers.emplace_back(folder / "weights.bin"), program.weights);
+    add(folder / "kernels.wgsl", program.kernels);
+    add(folder / "program.json", json::line(program.description) + "\n");
+  }
+  add(out / "rlx.js", web_script());
+  add(out / "index.html", web_page());
+  for (const auto& [name, text] : files) add(out / name, text);
   FileWriter::commit_all(writers);
 }
 

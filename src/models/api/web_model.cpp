@@ -6,6 +6,8 @@
 #include "formats/web/web_folder.h"
 #include "models/config/sentence_config.h"
 #include "models/layers/decoder_cache.h"
+#include "models/layers/t5.h"
+#include "models/run/caches/cached_t5.h"
 #include "models/run/model_state.h"
 #include "models/weights/decoder_files.h"
 #include "passes/exact_activations.h"
@@ -58,13 +60,31 @@ void export_decoder(const std::filesystem::path& out, const DecoderFiles& files,
   write_web_folder(out, {graph, files.weights(graph, granted_cpus())}, page, tokenizer_files(model, files.checkpoint.gguf()));
 }
 
+void export_answering(const std::filesystem::path& out, const T5Files& files, const WebModelOptions& options,
+                      const std::filesystem::path& model) {
+  const std::int64_t context = options.context > 0 ? options.context : std::min(files.config.n_positions, usual_web_context);
+  const WeightStorage storage = stored_types(files.checkpoint, files.names);
+  const NamedArrays weights = t5_weights(files, storage, granted_cpus());
+  const auto part = [&](const Graph& graph) {
+    SavedGraph saved{with_exact_activations(graph), {}};
+    for (const auto& [input, value] : graph.inputs())
+      if (input.kind == InputKind::param) saved.weights.emplace(input.name, weights.at(input.name));
+    return saved;
+  };
+  const json::Value page = {
+      {"kind", "answers"}, {"context", context}, {"start_token", files.config.decoder_start_token_id}, {"end_tokens", files.end_tokens}};
+  write_web_folder(out, part(t5_decoder_graph(files.config, {.length = context, .capacity = context}, storage)), page,
+                   tokenizer_files(model, files.checkpoint.gguf()), {{"encoder", part(t5_encoder_graph(files.config, context, storage))}});
+}
+
 }  // namespace
 
 void export_web_model(const std::filesystem::path& out, const std::filesystem::path& model, const WebModelOptions& options) {
   const LanguageModelFiles files = open_language_model(model);
+  if (options.context < 0) fail("web: a context of {} tokens (allowed: at least 1; 0: the usual one)", options.context);
   const auto* const decoder = std::get_if<DecoderFiles>(&files);
-  if (!decoder) refuse_encoder_decoder(model, "a page");
-  if (decoder->config.causal) export_decoder(out, *decoder, options, model);
+  if (!decoder) export_answering(out, std::get<T5Files>(files), options, model);
+  else if (decoder->config.causal) export_decoder(out, *decoder, options, model);
   else export_encoder(out, model, decoder->config, decoder->checkpoint.gguf());
 }
 

@@ -14,16 +14,16 @@ Executable compiled(const Session& session, const Graph& graph, const NamedArray
   return executable;
 }
 
-NamedArrays weights_of(const T5Files& model, const WeightStorage& storage, int threads) {
+}  // namespace
+
+NamedArrays t5_weights(const T5Files& model, const WeightStorage& storage, int threads) {
   const Graph both = t5_graph(model.config, {.batch = 1, .length = 1, .decoder_length = 1}, storage);
   return load_weights(both, model.checkpoint, model.names, threads);
 }
 
-}  // namespace
-
 CachedT5::CachedT5(const Session& session, const T5Files& model, std::int64_t context)
     : CachedT5(session, model, context, stored_types(model.checkpoint, model.names),
-               weights_of(model, stored_types(model.checkpoint, model.names), session.threads())) {}
+               t5_weights(model, stored_types(model.checkpoint, model.names), session.threads())) {}
 
 CachedT5::CachedT5(const Session& session, const T5Files& model, std::int64_t context, const WeightStorage& storage,
                    const NamedArrays& weights)

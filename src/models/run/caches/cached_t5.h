@@ -12,6 +12,9 @@
 
 namespace rlx {
 
+/// The weights of both parts.
+NamedArrays t5_weights(const T5Files& model, const WeightStorage& storage, int threads);
+
 /// A compiled T5 with one prompt, which its encoder read once, and with the cache of the answer to it.
 class CachedT5 : public TokenPredictor {
  public:
