@@ -46,6 +46,19 @@ TEST_F(ProgramsInBrowser, SizesMayChange) {
   EXPECT_EQ(runs[1].at("sum"), floats({2}, {8, 10}));
 }
 
+/// SwiftShader, the only software driver that Chromium gives pages, ends no loop early, as lavapipe does behind 65,535 rounds.
+TEST_F(ProgramsInBrowser, LoopsHaveAnyNumberOfRounds) {
+  Graph graph("long");
+  const Value x = graph.input("x", {Dim::symbol("N", 300'000)}, i32), y = graph.input("y", {2, 200'001}, f32);
+  graph.output("sum", sum(x, {0}));
+  graph.output("most", reduce_max(y, {1}));
+  std::vector<std::int32_t> steps(200'000);
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<std::int32_t>(i % 7);
+  std::vector<float> rising(400'002);
+  for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = static_cast<float>(i);
+  expect_as_here({graph, {}}, {{{"x", Array::of<std::int32_t>({200'000}, steps)}, {"y", floats({2, 200'001}, rising)}}});
+}
+
 TEST_F(ProgramsInBrowser, StatesStay) {
   Graph graph("states");
   const Value a = graph.state("a", {2}, f32), b = graph.state("b", {2}, f32), cache = graph.state("cache", {3, 2}, f32);
