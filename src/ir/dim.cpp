@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/hash.h"
+#include "ir/symbols.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -114,10 +115,10 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
   for (const Term& term : *terms_) {
     std::int64_t product = term.coefficient;
     for (const auto& symbol : term.symbols) {
-      auto it = bindings.find(symbol->name);
-      if (it == bindings.end()) fail("symbol '{}' has no value", symbol->name);
-      if (it->second < 1 || it->second > symbol->bound) fail("symbol '{}' is {} (allowed: 1..{})", symbol->name, it->second, symbol->bound);
-      product = exact(checked_mul(product, it->second));
+      const auto value = value_of_symbol(symbol->name, bindings);
+      if (!value) fail("symbol '{}' has no value", symbol->name);
+      if (*value < 1 || *value > symbol->bound) fail("symbol '{}' is {} (allowed: 1..{})", symbol->name, *value, symbol->bound);
+      product = exact(checked_mul(product, *value));
     }
     total = exact(checked_add(total, product));
   }

@@ -4,6 +4,7 @@
 
 #include "base/interruption.h"
 #include "ir/rebuild.h"
+#include "ir/symbols.h"
 #include "lowering/claim.h"
 #include "lowering/one_row.h"
 #include "lowering/outputs.h"
@@ -22,7 +23,7 @@ namespace {
 
 std::vector<std::string> symbol_names(const Graph& graph) {
   std::vector<std::string> names;
-  for (const auto& [name, bound] : graph.symbols()) names.push_back(name);
+  for (const auto& [name, bound] : all_symbols(graph)) names.push_back(name);
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "ir/op.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
+#include "ir/symbols.h"
 #include "passes/expand.h"
 #include "rlx/ops.h"
 
@@ -68,7 +69,7 @@ class Checker {
     std::map<std::string, std::int64_t> symbols;
     for (const Type& type : node.results)
       for (const Dim& size : type.shape) size.collect_symbols(symbols);
-    if (!std::ranges::all_of(symbols, [&](const auto& symbol) { return known_.count(symbol.first) > 0; })) return;
+    if (!std::ranges::all_of(symbols, [&](const auto& symbol) { return follows_from(known_, symbol.first); })) return;
     Values operands;
     std::set<std::string> inputs;
     for (ValueId operand : node.operands) {

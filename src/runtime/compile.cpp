@@ -7,6 +7,7 @@
 #include "ir/rebuild.h"
 #include "ir/reference.h"
 #include "ir/sources.h"
+#include "ir/symbols.h"
 #include "lowering/claim.h"
 #include "lowering/lowering.h"
 #include "lowering/object_cache.h"
@@ -29,7 +30,7 @@ void check_symbols(const Graph& graph) {
         std::map<std::string, std::int64_t> used;
         dim.collect_symbols(used);
         for (const auto& [symbol, bound] : used)
-          if (!known.count(symbol))
+          if (!follows_from(known, symbol))
             fail("graph '{}': {} gives {}, but no input has a size from which {} follows", graph.name(), graph.node(id).op->name,
                  type.to_string(), symbol);
       }

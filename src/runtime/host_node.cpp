@@ -5,6 +5,7 @@
 
 #include "ir/op.h"
 #include "ir/rebuild.h"
+#include "ir/symbols.h"
 #include "ops/control/host_call.h"
 
 namespace rlx {
@@ -21,7 +22,7 @@ std::optional<Graph> graph_of_node(const Graph& graph, std::int32_t id) {
   for (const Type& type : node.results)
     for (const Dim& dim : type.shape) dim.collect_symbols(used);
   const auto known = single.symbols();
-  if (!std::ranges::all_of(used, [&](const auto& symbol) { return known.contains(symbol.first); })) return std::nullopt;
+  if (!std::ranges::all_of(used, [&](const auto& symbol) { return follows_from(known, symbol.first); })) return std::nullopt;
   const Values results = emit(single.data(), *node.op, node.attrs, operands);
   for (std::size_t i = 0; i < results.size(); ++i) single.output(std::to_string(i), results[i]);
   return single;

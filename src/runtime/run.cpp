@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "ir/array_type.h"
 #include "ir/sources.h"
+#include "ir/symbols.h"
 
 namespace rlx {
 
@@ -22,7 +23,7 @@ Run::Run(Executable::State& state, std::vector<const Array*> inputs, std::vector
   run_.target = &state_.session->target;
   if (state_.session->code) run_.pool = &state_.session->code->pool;
   run_.bindings = std::move(bindings);
-  for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(run_.bindings.at(symbol));
+  for (const std::string& symbol : state_.program.symbols) run_.symbols.push_back(value_of_symbol(symbol, run_.bindings).value());
   run_.sizes = state_.sizes.values(run_.symbols);
   run_.inner = !parameters_;
   run_.run_other = [this](const LaunchStep& step) { run_other(step); };

@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "ir/rebuild.h"
 #include "ir/sources.h"
+#include "ir/symbols.h"
 
 namespace rlx {
 namespace {
@@ -26,10 +27,16 @@ Attrs with_symbol(Attrs attrs, std::string_view symbol, const Dim& value) {
 }  // namespace
 
 Dim with_symbol(const Dim& dim, std::string_view symbol, const Dim& value) {
+  const Bindings known = value.is_static() ? Bindings{{std::string(symbol), value.value()}} : Bindings{};
+  const auto now = [&](const Dim::Symbol& factor) -> Dim {
+    if (factor.name == symbol) return value;
+    if (const auto number = value_of_symbol(factor.name, known)) return *number;  // of its runs
+    return Dim::symbol(factor.name, factor.bound);
+  };
   Dim total = 0;
   for (const Dim::Term& term : dim.terms()) {
     Dim product = term.coefficient;
-    for (const auto& factor : term.symbols) product *= factor->name == symbol ? value : Dim::symbol(factor->name, factor->bound);
+    for (const auto& factor : term.symbols) product *= now(*factor);
     total += product;
   }
   return total;

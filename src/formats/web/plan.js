@@ -32,6 +32,11 @@ function bindSymbols(program, shapes) {
       values[open[0]] = (shape[axis] - others) / factor;
     });
   }
+  program.symbols.forEach(({ name }, s) => {  // those that count runs of another, by their names
+    const [, of, kind, most] = /^(.+)__(runs?)_(\d+)$/.exec(name) ?? [], size = values[program.symbols.findIndex((other) => other.name === of)];
+    const count = Math.ceil(size / most);
+    if (count) values[s] ??= kind === "runs" ? count : Math.ceil(size / count);
+  });
   program.symbols.forEach(({ name, bound }, s) => {
     if (!(Number.isInteger(values[s]) && values[s] >= 1 && values[s] <= bound))
       throw new Error(`size ${name} is ${values[s] ?? "open"} (allowed: 1..${bound})`);

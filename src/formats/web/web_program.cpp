@@ -6,6 +6,7 @@
 
 #include "ir/array_type.h"
 #include "ir/sources.h"
+#include "ir/symbols.h"
 #include "lowering/kernel_step.h"
 #include "lowering/slots.h"
 #include "ops/control/control.h"
@@ -229,7 +230,7 @@ class PartWriter {
 };
 
 Value symbols_of(const Graph& graph, const Program& program) {
-  const std::map<std::string, std::int64_t> bounds = graph.symbols();
+  const std::map<std::string, std::int64_t> bounds = all_symbols(graph);
   Value all = Value::array();
   for (const std::string& name : program.symbols) all.push_back({{"name", name}, {"bound", bounds.at(name)}});
   return all;
