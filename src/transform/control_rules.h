@@ -68,4 +68,8 @@ std::vector<T> DualLayout::interleave(const std::vector<T>& x, const std::vector
 /// The tangents, where those of active operands are not null.
 Values with_active_zeros(GraphData& target, const Values& x, Values dx, const std::vector<bool>& active);
 
+/// The graph with scans that compute no results, and carry no sums, that nothing reads: rules give derivatives by all operands, and of
+/// these some are wanted.
+Graph without_unused_results(const Graph& graph);
+
 }  // namespace rlx

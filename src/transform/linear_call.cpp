@@ -3,6 +3,7 @@
 #include "ir/graph_data.h"
 #include "ir/rebuild.h"
 #include "ir/region.h"
+#include "transform/control_rules.h"
 #include "transform/tangent.h"
 
 namespace rlx {
@@ -91,13 +92,14 @@ Values linear_call(const Values& y, const Values& dx, const Values& residuals, c
   std::vector<Type> inputs = varying_types(y);
   LinearCall op{{}, std::ssize(inputs), {}};
   for (const Type& type : types_of(residuals)) inputs.push_back(type);
-  op.backward = closed_region("backward", inputs, [&](const Values& in) {
+  const Region whole = closed_region("backward", inputs, [&](const Values& in) {
     const auto split = in.begin() + op.results;
     const Values cotangents = backward(spread(y, Values(in.begin(), split)), Values(split, in.end()));
     for (std::size_t i = 0; i < cotangents.size(); ++i)
       if (cotangents[i]) op.targets.push_back(static_cast<std::int64_t>(i));
     return present(cotangents);
   });
+  op.backward = std::make_shared<const Graph>(without_unused_results(*whole));
   if (op.targets.empty() || op.results == 0) return Values(y.size());
   Values operands = present(dx);
   operands.insert(operands.end(), residuals.begin(), residuals.end());

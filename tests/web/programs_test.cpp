@@ -1,6 +1,9 @@
 // Graphs in a browser: numbers, sizes, states, and what WebGPU's standard asks of bindings.
+#include <cmath>
+
 #include "rlx/ops.h"
 #include "rlx/session.h"
+#include "rlx/transform.h"
 #include "web/browser.h"
 
 namespace rlx::test {
@@ -57,6 +60,30 @@ TEST_F(ProgramsInBrowser, LoopsHaveAnyNumberOfRounds) {
   std::vector<float> rising(400'002);
   for (std::size_t i = 0; i < rising.size(); ++i) rising[i] = static_cast<float>(i);
   expect_as_here({graph, {}}, {{{"x", Array::of<std::int32_t>({200'000}, steps)}, {"y", floats({2, 200'001}, rising)}}});
+}
+
+/// Its blocks are counted by symbols that no input has.
+TEST_F(ProgramsInBrowser, LongAttentionHasAGradient) {
+  const Dim n = Dim::symbol("n", 1100);
+  Graph graph("gradient");
+  Values x;
+  for (const char* name : {"q", "k", "v"}) x.push_back(graph.input(name, {1, 2, n, 4}, f32));
+  x.push_back(graph.input("bias", {2, 1, n}, f32));
+  const Values gradients = grad(sum_all(square(attention(x[0], x[1], x[2], {.causal = true, .bias = x[3]}))), x);
+  for (std::size_t i = 0; i < x.size(); ++i) graph.output("d" + std::to_string(i), gradients[i]);
+  std::vector<Arrays> feeds;
+  for (const std::int64_t length : {5, 300}) {
+    const auto waves = [&](std::vector<std::int64_t> shape, float step) {
+      std::vector<float> all(static_cast<std::size_t>(shape[0] * shape[1] * shape[2] * (shape.size() > 3 ? shape[3] : 1)));
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::sin(step * static_cast<float>(i));
+      return floats(shape, all);
+    };
+    feeds.push_back({{"q", waves({1, 2, length, 4}, 0.3F)},
+                     {"k", waves({1, 2, length, 4}, 0.7F)},
+                     {"v", waves({1, 2, length, 4}, 1.1F)},
+                     {"bias", waves({2, 1, length}, 1.3F)}});
+  }
+  expect_as_here({graph, {}}, feeds, 2e-5);  // sums of 300 roundings of f32
 }
 
 TEST_F(ProgramsInBrowser, StatesStay) {

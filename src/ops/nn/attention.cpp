@@ -118,18 +118,18 @@ struct Attention {
     Value weights = attention_weights(all.scoring, all.queries, all.keys).weights;
     return cast(attention_by_head(weights, all.v, all.scoring.group, all.v.rank() - 2), operands[0].dtype());
   }
-  /// A bias may have a gradient as large as the scores.
-  static bool vjp_applies(const Attention& op, std::span<const Type> operands) {
-    return !op.has_bias && attention_gradient_fits(operands[0], operands[1]);
-  }
+  static bool vjp_applies(const Attention&, std::span<const Type> operands) { return attention_gradient_fits(operands[0], operands[1]); }
   static Values vjp(const Attention& op, In operands, In y, In dy) {
     Parts all = parts(op, operands);
-    for (Value* one : {&all.queries.mask, &all.queries.place})
+    for (Value* one : {&all.queries.mask, &all.queries.bias, &all.queries.place})
       if (*one) *one = with_rank(*one, all.queries.q.rank());
     const Values gradients =
         attention_gradient(all.scoring, all.queries, all.keys, all.v, widen(y[0]), widen(dy[0]), all.places_are_numbers);
     Values results(operands.size());
-    for (std::size_t i = 0; i < gradients.size(); ++i) results[i] = cast(gradients[i], operands[i].dtype());
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const std::size_t operand = i < 3 ? i : 3 + static_cast<std::size_t>(op.has_mask);
+      results[operand] = cast(reshape(gradients[i], operands[operand].shape()), operands[operand].dtype());
+    }
     return results;
   }
   /// By hand, so that a batch of attentions stays one.

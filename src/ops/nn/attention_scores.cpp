@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/symbols.h"
+
 namespace rlx {
 namespace {
 
@@ -67,127 +69,167 @@ AttentionWeights attention_weights(const AttentionScoring& op, const AttentionQu
 namespace {
 
 constexpr std::int64_t block = 128;     // queries whose scores are in memory at a time
-constexpr std::int64_t fewest = 512;    // below, whole scores take less time
+constexpr std::int64_t fewest = 512;    // below, whole scores take less time; of open sizes, which may be small, twice as many at least
 constexpr std::int64_t most_parts = 4;  // of queries that see other keys: each is a loop to compile
 
 struct Range {
-  std::int64_t begin = 0, end = 0;
-  std::int64_t size() const { return end - begin; }
+  Dim begin = 0, end = 0;
+  Dim size() const { return end - begin; }
 };
 struct Part {
   Range queries, keys;
 };
 
-/// Runs of queries, each with the keys that any of them sees. Query i stands at key i + keys - queries.
-std::vector<Part> parts_of(const AttentionScoring& op, std::int64_t queries, std::int64_t keys, bool places_are_numbers) {
-  if (!op.by_place() || !places_are_numbers) return {{{0, queries}, {0, keys}}};
+// Runs of queries, each with the keys that any of them sees. Query i stands at key i + keys - queries.
+std::vector<Part> parts_of(const AttentionScoring& op, const Dim& all_queries, const Dim& all_keys, bool places_are_numbers) {
+  if (!op.by_place() || !places_are_numbers || !all_queries.is_static() || !all_keys.is_static())
+    return {{{0, all_queries}, {0, all_keys}}};
+  const std::int64_t queries = all_queries.value(), keys = all_keys.value();
   std::vector<Part> parts;
   for (std::int64_t p = 0; p < most_parts; ++p) {
-    const Range rows{queries * p / most_parts, queries * (p + 1) / most_parts};
-    const std::int64_t ahead = keys - queries, end = std::clamp<std::int64_t>(rows.end + ahead, 1, keys);
-    const std::int64_t begin = op.window > 0 ? std::clamp<std::int64_t>(rows.begin + ahead - op.window + 1, 0, end - 1) : 0;
-    parts.push_back({rows, {begin, end}});
+    const std::int64_t first = queries * p / most_parts, behind = queries * (p + 1) / most_parts;
+    const std::int64_t ahead = keys - queries, end = std::clamp<std::int64_t>(behind + ahead, 1, keys);
+    const std::int64_t begin = op.window > 0 ? std::clamp<std::int64_t>(first + ahead - op.window + 1, 0, end - 1) : 0;
+    parts.push_back({{first, behind}, {begin, end}});
   }
   return parts;
 }
 
-// `range` of an axis that has more than one place.
-Value cut(Value x, std::int64_t axis, const Range& range) {
-  return !x || x.dim(static_cast<int>(axis)) == Dim(1) ? x : slice_axis(x, axis, range.begin, range.end);
+// Whether x, of the rank of the scores, has an element for each place along the axis.
+bool moves(Value x, int axis) { return x && !(x.dim(axis) == Dim(1)); }
+
+// `range` of an axis along which x moves.
+Value cut(Value x, int axis, const Range& range) {
+  return !moves(x, axis) || x.dim(axis) == range.size() ? x : slice_axis(x, axis, range.begin, range.end);
+}
+
+// Zeros before and after, up to `size` places along an axis.
+Value among(Value x, int axis, const Range& range, const Dim& size) {
+  Dims before(x.shape().size(), 0), after = before;
+  const auto at = before.size() - static_cast<std::size_t>(-axis);
+  before[at] = range.begin;
+  after[at] = size - range.end;
+  return pad(x, before, after);
+}
+
+// The first places along axis -2, of which x may have more.
+Value first_rows(Value x, const Dim& rows) { return x.dim(-2) == rows ? x : take(x, iota(x, {rows}, i32, 0), x.rank() - 2); }
+
+// x summed over the axes along which `like` has one place.
+Value summed_like(Value x, Value like) {
+  Axes axes;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (like.dim(axis) == Dim(1) && !(x.dim(axis) == Dim(1))) axes.push_back(axis);
+  return axes.empty() ? x : sum(x, axes, true);
 }
 
 class PartGradient {
  public:
   PartGradient(const AttentionScoring& op, const Part& part, const AttentionQueries& queries, const AttentionKeys& keys, Value v, Value dy,
                Value delta)
-      : op_(op), rows_(part.queries.size()), keys_{cut(keys.k, -2, part.keys), cut(keys.place, -1, part.keys)}, v_(cut(v, -2, part.keys)) {
-    for (Value x : {queries.q, cut(queries.mask, -1, part.keys), queries.place, dy, delta}) operands_.push_back(cut(x, -2, part.queries));
-  }
+      : op_(op),
+        part_(part),
+        runs_(*even_runs(part.queries.size(), block)),
+        of_(queries),
+        keys_{cut(keys.k, -2, part.keys), cut(keys.place, -1, part.keys)},
+        v_(cut(v, -2, part.keys)),
+        dy_(dy),
+        delta_(delta) {}
 
-  /// Of the part's queries, and what they add to its keys and values.
+  /// Of the part's queries, what they add to its keys and values, and to its bias where there is one: all of its rows, or its only one.
   Values results() const {
-    Values moving;
-    for (Value x : operands_)
-      if (moves(x)) moving.push_back(in_blocks(x));
     const auto zeros = [](Value x) { return full(x, x.shape(), 0, x.dtype()); };
-    Values sums = scan([&](const Values& carry, const Values& at) { return step(carry, at); }, {zeros(keys_.k), zeros(v_)}, moving);
-    return {rows_of(sums[2]), sums[0], sums[1]};
+    Values sums{zeros(keys_.k), zeros(v_)};
+    if (of_.bias && !moves(of_.bias, -2)) sums.push_back(full(keys_.k, cut(of_.bias, -1, part_.keys).shape(), 0, keys_.k.dtype()));
+    Value row = iota(keys_.k, {runs_.count, runs_.size}, i32, 0) * dim_value(keys_.k, runs_.size, i32);
+    row = row + iota(keys_.k, {runs_.count, runs_.size}, i32, 1);
+    Values all = scan([&](const Values& carry, const Values& at) { return step(carry, at[0]); }, sums, {row});
+    for (std::size_t i = sums.size(); i < all.size(); ++i) all[i] = rows_of(all[i]);
+    Values results{all[sums.size()], all[0], all[1]};
+    if (of_.bias) results.push_back(moves(of_.bias, -2) ? all.back() : all[2]);
+    return results;
   }
 
  private:
-  static bool moves(Value x) { return x && !(x.dim(-2) == Dim(1)); }
-  std::int64_t blocks() const { return (rows_ + block - 1) / block; }
-  std::int64_t rows_in_block() const { return (rows_ + blocks() - 1) / blocks(); }
-
-  /// (..., rows, D) as (blocks, ..., rows in a block, D), padded with zeros, which add none.
-  Value in_blocks(Value x) const {
-    const std::size_t axis = x.shape().size() - 2;
-    Dims more(x.shape().size(), 0), shape = x.shape();
-    more[axis] = blocks() * rows_in_block() - rows_;
-    shape[axis] = rows_in_block();
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), Dim(blocks()));
-    return move_axis(reshape(pad(x, Dims(more.size(), 0), more), shape), static_cast<std::int64_t>(axis), 0);
+  /// The elements of some queries; those behind the part's last are the last.
+  Value at(Value x, Value row) const {
+    if (!moves(x, -2)) return x;
+    const auto& [begin, end] = part_.queries;
+    if (begin == Dim(0) && end == x.dim(-2)) return take(x, row, x.rank() - 2);  // which clips
+    return take(x, min(row + begin.value(), scalar(row, static_cast<double>(end.value() - 1), i32)), x.rank() - 2);
   }
+  /// The same of what has an element for each key. It is cut behind, as then the step does, which reads it where it lies.
+  Value of_keys_at(Value x, Value row) const { return cut(at(x, row), -1, part_.keys); }
+  /// (blocks, ..., rows in a block, D) as (..., rows, D).
   Value rows_of(Value x) const {
     const int axis = x.rank() - 3;
     Value side_by_side = move_axis(x, 0, axis);
     Dims shape = side_by_side.shape();
     shape.erase(shape.begin() + axis);
-    shape[static_cast<std::size_t>(axis)] = blocks() * rows_in_block();
-    return slice_axis(reshape(side_by_side, shape), axis, 0, rows_);
+    shape[static_cast<std::size_t>(axis)] = runs_.count * runs_.size;
+    return first_rows(reshape(side_by_side, shape), part_.queries.size());
   }
 
-  std::pair<Values, Values> step(const Values& sums, const Values& at) const {
-    Values x = operands_;
-    auto next = at.begin();
-    for (Value& operand : x)
-      if (moves(operand)) operand = *next++;
-    Value q = x[0], dy = x[3], delta = x[4];
-    const AttentionWeights now = attention_weights(op_, {.q = q, .mask = x[1], .bias = {}, .place = x[2]}, keys_);
-    Value scores = now.weights * (attention_by_head(dy, v_, op_.group, v_.rank() - 1) - delta) * op_.scale;
+  std::pair<Values, Values> step(const Values& sums, Value row) const {
+    Value q = at(of_.q, row), dy = at(dy_, row), delta = at(delta_, row);
+    if (const Dim rows = part_.queries.size(); !(runs_.count * runs_.size == rows)) {  // what is behind the last query adds nothing
+      Value here = expand_dims(lt(row, dim_value(row, rows, i32)), {-1});
+      dy = select(here, dy, like(dy, 0)), delta = select(here, delta, like(delta, 0));
+    }
+    const AttentionWeights now =
+        attention_weights(op_, {q, of_keys_at(of_.mask, row), of_keys_at(of_.bias, row), at(of_.place, row)}, keys_);
+    Value biased = now.weights * (attention_by_head(dy, v_, op_.group, v_.rank() - 1) - delta);
+    if (now.keep) biased = select(now.keep, biased, like(biased, 0));  // also where values are infinite
+    Value scores = biased * op_.scale;
     if (now.capped) scores = scores * (1 - now.capped * now.capped);
-    if (now.keep) scores = select(now.keep, scores, like(scores, 0));  // also where values are infinite
-    return {{sums[0] + by_key(scores, q, op_.group), sums[1] + by_key(now.weights, dy, op_.group)},
-            {attention_by_head(scores, keys_.k, op_.group, keys_.k.rank() - 2)}};
+    Values next{sums[0] + by_key(scores, q, op_.group), sums[1] + by_key(now.weights, dy, op_.group)};
+    Values rows{attention_by_head(scores, keys_.k, op_.group, keys_.k.rank() - 2)};
+    if (of_.bias) {
+      Value of_bias = summed_like(biased, of_.bias);
+      moves(of_.bias, -2) ? rows.push_back(of_bias) : next.push_back(sums[2] + of_bias);
+    }
+    return {next, rows};
   }
 
   const AttentionScoring& op_;
-  std::int64_t rows_;
+  Part part_;
+  EvenRuns runs_;
+  AttentionQueries of_;
   AttentionKeys keys_;
-  Value v_;
-  Values operands_;  // q, mask, place, dy, delta
+  Value v_, dy_, delta_;
 };
 
-// Zeros before and after, up to `size` places along axis -2.
-Value among(Value x, const Range& range, std::int64_t size) {
-  Dims before(x.shape().size(), 0), after = before;
-  before[before.size() - 2] = range.begin;
-  after[after.size() - 2] = size - range.end;
-  return pad(x, before, after);
-}
+// Adds parts of a gradient to the whole.
+void add(Value& all, Value part) { all = all ? all + part : part; }
 
 }  // namespace
 
 bool attention_gradient_fits(const Type& q, const Type& k) {
   const auto many = [](const Type& type) {
     const Dim& size = type.shape[type.shape.size() - 2];
-    return size.is_static() && size.value() >= fewest;
+    return size.upper() >= (size.is_static() ? fewest : 2 * fewest) && even_runs(size, block);
   };
   return many(q) && many(k);
 }
 
 Values attention_gradient(const AttentionScoring& op, const AttentionQueries& queries, const AttentionKeys& keys, Value v, Value y,
                           Value dy, bool places_are_numbers) {
-  const std::int64_t rows = queries.q.dim(-2).value(), columns = keys.k.dim(-2).value();
-  Value delta = sum(y * dy, {-1}, true), dk, dv;
-  Values dq;
+  const Dim rows = queries.q.dim(-2), columns = keys.k.dim(-2);
+  const int row_axis = queries.q.rank() - 2;
+  Value delta = sum(y * dy, {-1}, true), dk, dv, of_bias;
+  Values dq, bias_rows;
   for (const Part& part : parts_of(op, rows, columns, places_are_numbers)) {
     const Values now = PartGradient(op, part, queries, keys, v, dy, delta).results();
     dq.push_back(now[0]);
-    const auto add = [&](Value& all, Value more) { all = all ? all + among(more, part.keys, columns) : among(more, part.keys, columns); };
-    add(dk, now[1]), add(dv, now[2]);
+    add(dk, among(now[1], -2, part.keys, columns)), add(dv, among(now[2], -2, part.keys, columns));
+    if (!queries.bias) continue;
+    Value whole = moves(queries.bias, -1) ? among(now[3], -1, part.keys, columns) : now[3];
+    if (moves(queries.bias, -2)) bias_rows.push_back(whole);
+    else add(of_bias, whole);
   }
-  return {concat(dq, queries.q.rank() - 2), dk, dv};
+  Values gradients{concat(dq, row_axis), dk, dv};
+  if (queries.bias) gradients.push_back(of_bias ? of_bias : concat(bias_rows, row_axis));
+  return gradients;
 }
 
 }  // namespace rlx

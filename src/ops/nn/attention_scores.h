@@ -32,10 +32,10 @@ AttentionWeights attention_weights(const AttentionScoring& op, const AttentionQu
 /// The product of each query (or row of weights) with the keys (or values) of its own head, along the axis `contracted` of these.
 Value attention_by_head(Value rows, Value shared, const Dim& group, std::int64_t contracted);
 
-/// Whether `attention_gradient` takes them: many queries and keys, of sizes that are known.
+/// Whether `attention_gradient` takes them: there may be many queries and keys.
 bool attention_gradient_fits(const Type& q, const Type& k);
-/// The gradients of q, k and v from the result y and its gradient: scores are computed again for a few queries at a time, so that memory
-/// grows with queries + keys, not with their product. Dao et al. 2022, appendix B.2. Queries without biases.
+/// The gradients of q, k, v, and of the bias where there is one, from the result y and its gradient: scores are computed again for a few
+/// queries at a time, so that memory grows with queries + keys, not with their product. Dao et al. 2022, appendix B.2.
 Values attention_gradient(const AttentionScoring& op, const AttentionQueries& queries, const AttentionKeys& keys, Value v, Value y,
                           Value dy, bool places_are_numbers);
 
