@@ -1,10 +1,12 @@
 #include "rlx/dim.h"
 
+#include <array>
 #include <limits>
 #include <random>
 
 #include <gtest/gtest.h>
 
+#include "ir/symbols.h"
 #include "rlx/error.h"
 
 namespace rlx {
@@ -126,6 +128,25 @@ TEST(Dim, ProductsOfManySumsAreRefused) {
     for (int i = 0; i < 40; ++i) size *= Dim::symbol("a" + std::to_string(i), 2) + Dim::symbol("b" + std::to_string(i), 2);
   };
   EXPECT_THROW(grow(), Error) << "2^40 terms";
+}
+
+TEST(Dim, RunsOfASizeFollowFromIt) {
+  const EvenRuns of_number = even_runs(520, 128).value(), of_symbol = even_runs(S, 128).value(), short_ones = even_runs(T, 128).value();
+  EXPECT_EQ(of_number.count, Dim(5));
+  EXPECT_EQ(of_number.size, Dim(104));
+  EXPECT_EQ((of_symbol.count * of_symbol.size).to_string(), "S__run_128*S__runs_128");
+  EXPECT_EQ(of_symbol.count.upper(), 4);
+  EXPECT_EQ(of_symbol.size.upper(), 128);
+  EXPECT_EQ(short_ones.size.upper(), 7);
+  for (const auto& [size, count, length] : {std::array{1, 1, 1}, {128, 1, 128}, {129, 2, 65}, {300, 3, 100}, {512, 4, 128}}) {
+    const Bindings bindings{{"S", size}};
+    EXPECT_EQ(of_symbol.count.evaluate(bindings), count) << size;
+    EXPECT_EQ(of_symbol.size.evaluate(bindings), length) << size;
+  }
+  EXPECT_EQ(of_symbol.count.evaluate({{"S__runs_128", 3}}), 3) << "a region has an input of that size";
+  EXPECT_THROW(of_symbol.count.evaluate({{"T", 3}}), Error);
+  EXPECT_THROW(Dim::symbol("S__runs_0", 4).evaluate({{"S", 3}}), Error);
+  for (const Dim& size : {Dim(0), 2 * S, S + 1, S * B, of_symbol.count}) EXPECT_FALSE(even_runs(size, 128)) << size.to_string();
 }
 
 }  // namespace
