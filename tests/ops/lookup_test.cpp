@@ -99,11 +99,24 @@ TEST(ResizeOptions, ScalesPlaceTheElements) {
                {0, 3.5, 8.5, 13.5}, 1e-14);
 }
 
+// The numbers are PyTorch's interpolate with scale_factor.
+TEST(ResizeOptions, ScalesChooseTheNearestElements) {
+  const Array x = array_of(f32, {5}, {0, 1, 2, 3, 4});
+  const auto by = [&](ResizeMode mode, double scale, std::int64_t size) {
+    return run({x}, [&](const Values& v) { return resize(v[0], {size}, {.mode = mode, .scales = {scale}}); });
+  };
+  EXPECT_EQ(by(ResizeMode::nearest, 1.3, 6), (Doubles{0, 0, 1, 2, 3, 3}));
+  EXPECT_EQ(by(ResizeMode::nearest_exact, 1.3, 6), (Doubles{0, 1, 1, 2, 3, 4}));
+  EXPECT_EQ(by(ResizeMode::nearest, 0.7, 3), (Doubles{0, 1, 2}));
+  EXPECT_EQ(by(ResizeMode::nearest_exact, 0.7, 3), (Doubles{0, 2, 3}));
+  EXPECT_EQ(by(ResizeMode::nearest, 1.1, 5), (Doubles{0, 0, 1, 2, 3}));  // no size changes
+}
+
 TEST(ResizeOptions, Errors) {
   Graph graph;
   const Value x = graph.input("x", {4}, f32);
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.antialias = true}); }),
-            "rlx.resize: antialias, exclude_outside or scales with mode 'nearest' (allowed: linear, cubic, lanczos3, lanczos5)");
+            "rlx.resize: antialias or exclude_outside with mode 'nearest' (allowed: linear, cubic, lanczos3, lanczos5)");
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .align_corners = true, .scales = {0.5}}); }),
             "rlx.resize: align_corners with scales (allowed: one of them)");
   EXPECT_EQ(error_of([&] { resize(x, {2}, {.mode = ResizeMode::linear, .scales = {1, 2}}); }),

@@ -39,6 +39,17 @@ Value nearest_between_corners(Value x, std::int64_t axis, std::int64_t in, std::
   return strided(x, axis, out - 2, 2 * (in - 1), 2 * (out - 1), out);  // ceil(o (in - 1) / (out - 1) - 1 / 2) in integers
 }
 
+// The element that holds the result element o, or with `centred` its centre, where `scale` result elements lie in one.
+Value nearest_by_scale(Value x, std::int64_t axis, const Dim& out, double scale, bool centred) {
+  const std::int64_t from = static_size(x.dim(axis), x.type()), to = static_size(out, x.type());
+  Array places(i64, {to});
+  for (std::int64_t o = 0; o < to; ++o) {
+    const double at = (static_cast<double>(o) + (centred ? 0.5 : 0)) / scale;
+    places.set_int(o, std::min(static_cast<std::int64_t>(std::floor(at)), from - 1));
+  }
+  return take(x, make_constant(x.graph(), places), axis);
+}
+
 Value nearest(Value x, std::int64_t axis, const Dim& out, bool centred, bool align_corners) {
   const Dim& in = x.dim(axis);
   if (!align_corners)
@@ -126,7 +137,8 @@ struct Resize {
   static constexpr OpKind kind = OpKind::composite;
   static constexpr std::string_view name = "resize";
   static constexpr std::string_view formula =
-      "the last axes resampled to `sizes`; half-pixel centres (nearest: element floor(o in / out)), or corners on corners with "
+      "the last axes resampled to `sizes`; half-pixel centres (nearest: element floor(o in / out), or floor(o / scale)), or corners on "
+      "corners with "
       "align_corners (nearest: the nearest element, the lower of two; antialias: half-pixel centres with the step of align_corners); cubic "
       "by Keys with the coefficient a; lanczos by sinc(d) "
       "sinc(d / 3) or sinc(d) sinc(d / 5); antialias stretches the kernel over a result element";
@@ -149,8 +161,8 @@ struct Resize {
       fail(
           "rlx.resize: align_corners with mode 'nearest_exact', which has half-pixel centres (allowed: nearest, linear, cubic, lanczos3, "
           "lanczos5)");
-    if (is_nearest(op) && (op.antialias || op.exclude_outside || op.scales.size() > 0))
-      fail("rlx.resize: antialias, exclude_outside or scales with mode '{}' (allowed: linear, cubic, lanczos3, lanczos5)",
+    if (is_nearest(op) && (op.antialias || op.exclude_outside))
+      fail("rlx.resize: antialias or exclude_outside with mode '{}' (allowed: linear, cubic, lanczos3, lanczos5)",
            enum_words(op.mode)[static_cast<std::size_t>(op.mode)]);
     if (op.align_corners && op.scales.size() > 0) fail("rlx.resize: align_corners with scales (allowed: one of them)");
     for (int i = 0; i < count; ++i)
@@ -189,7 +201,8 @@ struct Resize {
       const Dim& out = op.sizes[static_cast<std::size_t>(i)];
       const double scale = op.scales.size() > 0 ? op.scales.get_double(i) : 0;
       if (out == x.dim(first + i) && (scale == 0 || scale == 1)) continue;
-      if (is_nearest(op)) x = nearest(x, first + i, out, op.mode == ResizeMode::nearest_exact, op.align_corners);
+      if (is_nearest(op) && scale > 0) x = nearest_by_scale(x, first + i, out, scale, op.mode == ResizeMode::nearest_exact);
+      else if (is_nearest(op)) x = nearest(x, first + i, out, op.mode == ResizeMode::nearest_exact, op.align_corners);
       else x = interpolated(x, first + i, out, scale, {op.mode, op.align_corners, op.antialias, op.exclude_outside, op.cubic_a, {}});
     }
     return x;
@@ -217,6 +230,11 @@ struct Resize {
       all.push_back({{{{f32, {2, 5}}}}, attrs_of(Resize{.sizes = {8}, .mode = mode, .scales = scales}), 4e-6});
     }
     all.push_back({{{{u8, {1, 2, 3, 3}}, 0, 200}}, attrs_of(Resize{.sizes = {6, 5}}), 0, false});
+    for (ResizeMode mode : {ResizeMode::nearest, ResizeMode::nearest_exact}) {
+      Array scales(f64, {1});
+      scales.set_double(0, 1.7);
+      all.push_back({{{{f32, {2, 5}}}}, attrs_of(Resize{.sizes = {8}, .mode = mode, .scales = scales})});
+    }
     return all;
   }
 };
