@@ -34,6 +34,42 @@ TEST(Bits, CountsAgreeWithTheStandardLibrary) {
   }
 }
 
+/// The bytes of what was computed of these bytes, read as `from` and then as `to`.
+std::vector<std::byte> read_as(DType from, DType to, std::vector<std::int64_t> shape, const std::vector<std::byte>& bytes) {
+  Array x(from, std::move(shape));
+  std::copy(bytes.begin(), bytes.end(), x.mutable_bytes().begin());
+  Graph graph;
+  const Value y = bitcast(graph.input("x", Dims(x.shape().begin(), x.shape().end()), from), to);
+  graph.output("y", y);
+  const std::vector<Array> seen = evaluate(graph, {{"x", x}});
+  EXPECT_EQ(seen[0].dtype(), to);
+  return {seen[0].bytes().begin(), seen[0].bytes().end()};
+}
+
+TEST(Bitcast, ElementsAreWordsOfOtherTypesAsInMemory) {
+  std::vector<std::byte> bytes;
+  for (int i = 0; i < 48; ++i) bytes.push_back(static_cast<std::byte>(1 + 5 * i));  // no float of it is NaN
+  const std::vector<DType> types{i8, u8, i16, u16, f16, bf16, i32, u32, f32, i64, u64, f64, f8e5m2};
+  for (DType from : types)
+    for (DType to : types) {
+      const int ratio = std::max(1, info(to).bits / info(from).bits);
+      const std::int64_t count = 48 * 8 / info(from).bits;
+      EXPECT_EQ(read_as(from, to, {count / ratio, ratio}, bytes), bytes) << name(from) << " as " << name(to);
+    }
+  const Doubles halves = both({array_of(u8, {2}, {0xa3, 0x4f})}, [](const Values& v) { return cast(bitcast(v[0], u4), u8); });
+  EXPECT_EQ(halves, (Doubles{3, 10, 15, 4}));
+  EXPECT_EQ(both({array_of(f32, {2}, {1, -2})}, [](const Values& v) { return bitcast(v[0], u16); }), (Doubles{0, 0x3f80, 0, 0xc000}));
+}
+
+TEST(Bitcast, Errors) {
+  Graph graph;
+  const Value x = graph.input("x", {4, 3}, u8);
+  EXPECT_THROW(bitcast(x, u32), Error);
+  EXPECT_THROW(bitcast(x, boolean), Error);
+  EXPECT_THROW(bitcast(graph.input("y", {}, u16), f64), Error);
+  EXPECT_THROW(bitcast(graph.input("z", {2}, c64), f32), Error);
+}
+
 /// Every bit pattern of a type that is a number, in order.
 Doubles numbers_of(DType dtype) {
   const std::int64_t count = std::int64_t{1} << info(dtype).bits;

@@ -110,6 +110,30 @@ struct Bitcast {
 };
 const Op<Bitcast> bitcast_op;
 
+DType unsigned_of(int bits) { return bits == 4 ? u4 : bits == 8 ? u8 : bits == 16 ? u16 : bits == 32 ? u32 : u64; }
+
+// How far the words of an element lie from its lowest bit: 0, bits, 2 bits, ... along the last axis.
+Value places_of_words(Value words, int bits) { return iota(words, words.shape(), words.dtype(), -1) * scalar(words, bits, words.dtype()); }
+
+// The words of `to`'s width that each element consists of, the lowest bits first, along a new axis.
+Value split_into_words(Value x, DType to) {
+  const int whole = info(x.dtype()).bits, bits = info(to).bits;
+  Value element = expand_dims(bitcast(x, unsigned_of(whole)), {-1});
+  Dims shape = element.shape();
+  shape.back() = whole / bits;
+  element = broadcast_to(element, shape);
+  return bitcast(cast(shr(element, places_of_words(element, bits)), unsigned_of(bits)), to);
+}
+
+// The elements of type `to` that the words along the last axis make, the lowest bits first.
+Value joined_from_words(Value x, DType to) {
+  const int bits = info(x.dtype()).bits, whole = info(to).bits;
+  if (x.rank() == 0 || !(x.dim(-1) == Dim(whole / bits)))
+    fail("rlx.bitcast: {} to {} (allowed: a last axis of {} elements)", x.type().to_string(), name(to), whole / bits);
+  const Value words = cast(bitcast(x, unsigned_of(bits)), unsigned_of(whole));
+  return bitcast(sum(shl(words, places_of_words(words, bits)), {-1}), to);
+}
+
 struct MakeComplex {
   static constexpr OpKind kind = OpKind::scalar;
   static constexpr std::string_view name = "complex";
@@ -202,8 +226,16 @@ Value select(Operand condition, Operand a, Operand b) {
 /// integers wrap.
 Value cast(Operand x, DType to) { return x.dtype() == to ? x : cast_op({to}, x); }
 
-/// The same bits read as another type of the same width (else Error); the shape stays.
-Value bitcast(Operand x, DType to) { return x.dtype() == to ? x : bitcast_op({to}, x); }
+/// The same bits read as another type. Of the same width the shape stays; narrower elements stand along a new last axis, the lowest bits
+/// first, and a last axis of them becomes one wider element. Throws Error when that axis has another size, and for bool and complex numbers
+/// of other widths.
+Value bitcast(Operand x, DType to) {
+  const bool has_words = !is_bool(x.dtype()) && !is_bool(to) && !is_complex(x.dtype()) && !is_complex(to);
+  const int from_bits = info(x.dtype()).bits, to_bits = info(to).bits;
+  if (has_words && from_bits > to_bits) return split_into_words(x, to);
+  if (has_words && from_bits < to_bits) return joined_from_words(x, to);
+  return x.dtype() == to ? x : bitcast_op({to}, x);
+}
 
 /// A complex value from its parts, both f32 or both f64.
 Value complex(Operand re, Operand im) {
