@@ -131,5 +131,6 @@ def resize(image, shape, method, antialias=True, precision=None):
     if method is ResizeMethod.NEAREST:
         return _nearest(image, shape)
     axes = [axis for axis, (n, size) in enumerate(zip(image.shape, shape)) if n != size]
-    scales = [call("iota", image, [1], "float32")[0] + (shape[axis] / image.shape[axis] if shape[axis] else 1.0) for axis in axes]
+    of_weights = "float64" if image.dtype.name == "f64" else "float32"
+    scales = [call("iota", image, [1], of_weights)[0] + (shape[axis] / image.shape[axis] if shape[axis] else 1.0) for axis in axes]
     return _resampled(float_of(image), shape, axes, scales, [0.0] * len(axes), method, antialias)

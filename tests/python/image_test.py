@@ -47,6 +47,13 @@ def test_an_image_is_moved(method, expected, slope):
     assert np.allclose(rlx.grad(lambda by: (function(X, by) ** 2).sum())(by), slope, rtol=1e-4)
 
 
+def test_weights_of_doubles_are_doubles():
+    x, n, size = np.array([1.0, 3.0, -2.0, 5.0, 0.3]), 5, 12
+    distance = abs((np.arange(size)[:, None] + 0.5) * n / size - 0.5 - np.arange(n))
+    weights = np.maximum(0, 1 - distance)
+    assert np.allclose(image.resize(x, (size,), "linear"), weights @ x / weights.sum(1), rtol=1e-14, atol=1e-14)
+
+
 def test_integers_stay_where_elements_are_copied():
     whole = np.arange(12, dtype=np.int32).reshape(3, 4)
     assert image.resize(whole, (3, 2), "nearest").tolist() == [[1, 3], [5, 7], [9, 11]]
