@@ -335,6 +335,15 @@ def test_functions_of_networks():
     scores = np.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(8)
     scores = np.where(np.tril(np.ones((5, 5), bool)), scores, -np.inf)
     assert np.allclose(seen, np.einsum("bhqk,bkhd->bqhd", scipy.special.softmax(scores, -1), v), atol=1e-5)
+    seen = nn.dot_product_attention(q[:, :3], k, v, is_causal=True)  # query i sees the keys 0 to i, however many keys there are
+    assert np.allclose(seen, np.einsum("bhqk,bkhd->bqhd", scipy.special.softmax(scores[:, :, :3], -1), v), atol=1e-5)
+
+
+def test_softmax_takes_axes():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+    for axis in (0, (0, 2), (1,), (-1, 0), None):
+        assert np.allclose(nn.softmax(x, axis), scipy.special.softmax(x, axis), atol=1e-6), axis
+        assert np.allclose(nn.log_softmax(x, axis), scipy.special.log_softmax(x, axis), atol=1e-5), axis
 
 
 def test_names_of_lax():

@@ -94,25 +94,31 @@ def logmeanexp(x, axis=None, where=None, keepdims=False):
     return logsumexp(x, axis, keepdims=keepdims, where=where) - log(of_type(count, x.dtype))
 
 
+def _of_lines(name, x, axis):
+    """softmax or log_softmax along an axis, or along several as if they were one."""
+    axes = list(range(x.ndim)) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    if len(axes) == 1:
+        return call(name, x, axes[0])
+    ends = list(range(x.ndim - len(axes), x.ndim))
+    moved = jnp.moveaxis(x, axes, ends)
+    flat = call(name, moved.reshape(*moved.shape[: ends[0] if ends else x.ndim], -1), -1)
+    return jnp.moveaxis(flat.reshape(*moved.shape), ends, axes)
+
+
 def softmax(x, axis=-1, where=None):
-    """e^x divided by its sum along an axis, several, or all (None), of the elements where a condition holds."""
+    """e^x divided by its sum along axes (None: all), of the elements where a condition holds."""
     x = float_of(x)
-    if not isinstance(axis, int):
-        return exp(log_softmax(x, axis, where))
     if where is None:
-        return call("softmax", x, axis)
-    return jnp.where(where, call("softmax", jnp.where(where, x, -math.inf), axis), 0.0)
+        return _of_lines("softmax", x, axis)
+    return jnp.where(where, _of_lines("softmax", jnp.where(where, x, -math.inf), axis), 0.0)
 
 
 def log_softmax(x, axis=-1, where=None):
     """The logarithm of softmax."""
     x = float_of(x)
-    if not isinstance(axis, int):
-        x = x if where is None else jnp.where(where, x, -math.inf)
-        return x - logsumexp(x, axis, keepdims=True)
     if where is None:
-        return call("log_softmax", x, axis)
-    return jnp.where(where, call("log_softmax", jnp.where(where, x, -math.inf), axis), -math.inf)
+        return _of_lines("log_softmax", x, axis)
+    return jnp.where(where, _of_lines("log_softmax", jnp.where(where, x, -math.inf), axis), -math.inf)
 
 
 def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None):
@@ -130,30 +136,17 @@ def one_hot(x, num_classes, dtype="float32", axis=-1):
     return jnp.moveaxis(result, -1, place_of(axis, result.ndim))
 
 
-def _seen(queries, keys, query_seq_lengths, key_value_seq_lengths, local_window_size):
-    """Masks (batch, 1, queries, keys) of lengths and windows, those that are given."""
-    rows, columns = jnp.arange(queries)[:, None], jnp.arange(keys)[None, :]
-    if query_seq_lengths is not None:
-        yield rows < jnp.asarray(query_seq_lengths)[:, None, None, None]
-    if key_value_seq_lengths is not None:
-        yield columns < jnp.asarray(key_value_seq_lengths)[:, None, None, None]
-    if local_window_size is not None:
-        left, right = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
-        yield jnp.logical_and(columns >= rows - left, columns <= rows + right)[None, None]
-
-
-def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, query_seq_lengths=None, key_value_seq_lengths=None,
-                          local_window_size=None, implementation=None, **options):  # fmt: skip
-    """softmax(scale q k^T + bias) v of ([batch,] tokens, heads, features). Of each example the first tokens count, as many as its lengths say. A window
-    is a pair of how many tokens are seen to the left and to the right, or one number for both. JAX's `implementation` changes nothing."""
+def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, **options):
+    """softmax(scale q k^T + bias) v of (batch, tokens, heads, features). With `is_causal` query i sees the keys 0 to i."""
     q, k, v = [jnp.moveaxis(jnp.asarray(each), -3, -2) for each in (query, key, value)]
     if single := q.ndim == 3:
         q, k, v = q[None], k[None], v[None]
     for each in _seen(q.shape[-2], k.shape[-2], query_seq_lengths, key_value_seq_lengths, local_window_size):
         mask = each if mask is None else jnp.logical_and(mask, each)
     more = {name: each for name, each in (("bias", bias), ("mask", mask), ("scale", scale)) if each is not None}
-    result = jnp.moveaxis(call("attention", q, k, v, causal=is_causal, **more, **options), -3, -2)
-    return result[0] if single else result
+    if is_causal and q.shape[-2] != k.shape[-2] and "positions" not in options:  # else the last query stands at the last key
+        more["positions"] = jnp.arange(q.shape[-2]).astype("int32")
+    return jnp.moveaxis(call("attention", q, k, v, causal=is_causal, **more, **options), -3, -2)
 
 
 __all__ = [*_SAME, *"identity gelu elu celu leaky_relu hard_tanh glu squareplus sparse_plus sparse_sigmoid log1mexp logmeanexp softmax log_softmax".split(),
