@@ -85,6 +85,10 @@ def test_sizes_that_are_given_let_functions_compile():
     compare(rlx.jit(lambda x, n: jnp.repeat(x, n, total_repeat_length=7))(V, np.int32([2, 0, 3, 1])), [1, 1, 4, 4, 4, 7, 7])
     compare(jnp.take(A, np.array([0, 9]), 1, mode="fill"), np.stack([A[:, 0], np.full(3, np.nan)], 1))
     compare(jnp.take_along_axis(A, np.array([[0, 9]] * 3), 1, fill_value=5.0), np.stack([A[:, 0], np.full(3, 5.0)], 1))
+    compare(jnp.take_along_axis(np.float32([1, 2, 3]), np.array([-1, -9, 9]), 0, mode="clip"), np.float32([3, 1, 3]))
+    for name in ("int8", "int64", "uint8", "uint64"):  # JAX's fill
+        ends = np.iinfo(name)
+        compare(jnp.take(np.ones(2, name), np.array([0, 9]), mode="fill"), np.array([1, ends.max if name[0] == "u" else ends.min], name))
 
 
 def test_grids_and_joined_vectors():

@@ -558,6 +558,7 @@ def test_the_gradient_of_a_determinant_is_its_cofactors_of_singular_matrices_too
             compare(rlx.grad(jnp.linalg.det)(each), cofactors(each))
         batch = np.stack([a, parts, np.eye(n) + a])
         compare(rlx.grad(lambda x: jnp.linalg.det(x).sum())(batch), np.stack([cofactors(each) for each in batch]))
+    compare(jnp.linalg.det(np.zeros((n, 0, 0))), np.ones(n))
 
 
 def test_second_derivatives_of_determinants_of_three_singular_rows_are_differences_of_cofactors():

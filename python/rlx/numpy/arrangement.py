@@ -223,14 +223,22 @@ def take(x, indices, axis=None, out=None, mode=None, unique_indices=False, indic
 
 
 def _no_value(dtype):
-    """What stands for no element."""
-    return math.nan if is_floating(dtype) or is_complex(dtype) else 0
+    """What stands for no element: NaN, the least integer, of unsigned ones the largest, or True."""
+    if is_floating(dtype) or is_complex(dtype):
+        return math.nan
+    if dtype == DType["bool"]:
+        return True
+    bits = int(dtype.name[1:])
+    return asarray(2**bits - 1 if dtype.name[0] == "u" else -(2 ** (bits - 1)), dtype)
 
 
 def take_along_axis(x, indices, axis=-1, mode=None, fill_value=None):
-    """One element of each line along an axis, by default the last; without one of the flat array. Modes as in take."""
+    """One element of each line along an axis, by default the last; without one of the flat array. Modes as in take, but that with clip
+    negative indices count from the end, too."""
     x, axis = along(x, axis)
     indices = integers_of("take_along_axis", indices)
+    if mode == "clip":
+        indices = wrapped(indices, x.shape[axis], x)
     result = call("take_along_axis", x, _placed(indices, x.shape[axis], mode, x), axis)
     if mode != "fill" and fill_value is None:
         return result

@@ -11,7 +11,7 @@ from .._dtypes import is_complex
 from . import _spectra, arrangement
 from ._base import array_of, call, float_of, place_of, public, reduced
 from .arrangement import broadcast_to, concatenate, expand_dims, matrix_transpose, moveaxis, squeeze
-from .creation import eye, zeros
+from .creation import eye, ones, zeros
 from .elementwise import abs, conj, equal, log, not_equal, sign, where
 from .information import finfo
 from .products import matmul, outer, tensordot, vecdot
@@ -187,7 +187,9 @@ def _(primals, tangents):
 def det(a):
     """The determinant. Derivatives of up to 3 rows are right of any matrix, of more rows the first one is, the others of regular ones."""
     a = float_of(a)
-    n = a.shape[-1] if a.ndim > 1 and a.shape[-1] == a.shape[-2] else 0
+    n = a.shape[-1] if a.ndim > 1 and a.shape[-1] == a.shape[-2] else None
+    if n == 0:
+        return ones(a.shape[:-2], a.dtype)
     if n == 1:
         return a[..., 0, 0]
     if n == 2:
