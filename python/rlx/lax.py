@@ -32,7 +32,7 @@ from .numpy.elementwise import bitwise_and, bitwise_invert, bitwise_or, bitwise_
 
 bitwise_not, broadcast_shapes, empty, unstack = bitwise_invert, jnp.broadcast_shapes, jnp.empty, jnp.unstack
 _SAME = {"logistic": "sigmoid", "erf_inv": "erf_inv", "shift_left": "shl",
-         "shift_right_arithmetic": "shr", "shift_right_logical": "shr_logical", "bessel_i0e": "bessel_i0e", "bessel_i1e": "bessel_i1e",
+         "shift_right_logical": "shr_logical", "bessel_i0e": "bessel_i0e", "bessel_i1e": "bessel_i1e",
          "regularized_incomplete_beta": "betainc"}  # fmt: skip
 
 
@@ -80,6 +80,15 @@ def select_n(which, *cases):
 def integer_pow(x, y):
     """x to the power of a number of Python."""
     return pow(x, y)
+
+
+def shift_right_arithmetic(x, y):
+    """x shifted right; the highest bit, also of unsigned types, fills the left side."""
+    x, y = array_of(x), array_of(y)
+    if x.dtype.name[0] != "u":
+        return call("shr", x, y)
+    signed = x.dtype.name.replace("u", "i")
+    return call("bitcast", call("shr", call("bitcast", x, signed), call("bitcast", y.astype(x.dtype), signed)), x.dtype)
 
 
 def concatenate(operands, dimension):

@@ -94,6 +94,19 @@ def test_upper_halves_of_products(name):
         lax.mulhi(x, x.astype(np.float32))
 
 
+@pytest.mark.parametrize("name", ["uint8", "uint16", "uint32", "uint64", "int8", "int64"])
+def test_the_highest_bit_fills_arithmetic_shifts(name):
+    ends = np.iinfo(name)
+    x, signed = np.array([ends.max, ends.max // 2, 5, ends.min], name), name.replace("uint", "int")
+    assert np.array_equal(lax.shift_right_arithmetic(x, np.full(4, 3, name)), (x.view(signed) >> 3).view(name))
+
+
+def test_bits_of_other_widths_are_words():
+    x = np.float32([1.5, -2.25, 1e-30])
+    assert np.array_equal(lax.bitcast_convert_type(x, "uint8"), x.view(np.uint8).reshape(3, 4))
+    assert np.array_equal(lax.bitcast_convert_type(x.view(np.int16).reshape(3, 2), "float32"), x)
+
+
 def test_factors_by_the_names_of_lax():
     a, b = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 3))
     whole = a @ a.T + np.eye(4)
