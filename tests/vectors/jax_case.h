@@ -26,6 +26,16 @@ inline DType recorded_dtype(const std::string& type) {
   return parse_dtype(word == "f8e4m3fn" ? "f8e4m3" : word).value();
 }
 
+/// NumPy's name of a type: float32, uint8, bfloat16.
+inline DType numpy_dtype(const std::string& name) {
+  if (name == "bool") return boolean;
+  if (name == "float8_e4m3fn") return f8e4m3;
+  if (name == "float8_e5m2") return f8e5m2;
+  const std::size_t bits = name.find_first_of("0123456789");
+  const std::string letter = name.starts_with("bfloat") ? "bf" : name.substr(0, 1);
+  return parse_dtype(letter + name.substr(bits)).value();
+}
+
 /// Complex numbers are stored as pairs along a last axis, 4-bit integers as i8.
 inline Array recorded_array(const SafetensorsFile& file, const std::string& key, DType dtype) {
   const Array stored = file.array(key);
@@ -174,6 +184,17 @@ inline JaxMapping made(std::function<Values(const Values&)> build, std::optional
 inline std::vector<std::int64_t> numbers(const json::Value& value) {
   if (value.is_number()) return {value.get<std::int64_t>()};
   return value.get<std::vector<std::int64_t>>();
+}
+/// That parameter, or `initial` where it is not there or null.
+inline std::vector<std::int64_t> numbers_or(const json::Value& parameters, const char* key, std::vector<std::int64_t> initial) {
+  return parameters.contains(key) && !parameters[key].is_null() ? numbers(parameters[key]) : initial;
+}
+/// The operands in the type that the result is to have, where the parameters name one.
+inline Values of_preferred_type(Values x, const json::Value& parameters) {
+  if (!parameters.contains("preferred_element_type") || parameters["preferred_element_type"].is_null()) return x;
+  const DType type = numpy_dtype(parameters["preferred_element_type"].get<std::string>());
+  for (Value& operand : x) operand = operand.dtype() == type ? operand : cast(operand, type);
+  return x;
 }
 inline Dims sizes(const std::vector<std::int64_t>& values) { return Dims(values.begin(), values.end()); }
 

@@ -17,6 +17,12 @@ Value gated(Value x) {
   return halves[0] * sigmoid(halves[1]);
 }
 
+/// log_softmax along the axes that are named, by default the last.
+Value over_lines(Value x, const json::Value& p) {
+  const std::vector<std::int64_t> axes = numbers_or(p, "axis", {-1});
+  return axes.size() == 1 ? log_softmax(x, axes[0]) : x - logsumexp(x, Axes(axes), true);
+}
+
 /// JAX keeps heads behind the sequence: (B, S, H, D).
 Value attend(const Values& x, AttentionOptions options) {
   const auto heads_first = [](Value v) { return swap_axes(v, 1, 2); };
@@ -45,12 +51,16 @@ JaxGroup nn() {
               {"nn.soft_sign", unary(softsign)},
               {"nn.hard_sigmoid", unary(hardsigmoid)},
               {"nn.squareplus", made([](auto& x) { return Values{(x[0] + sqrt(x[0] * x[0] + 4)) * 0.5}; })},
-              {"nn.standardize", made([](auto& x) { return Values{layer_norm(x[0])}; }, layers)},
-              {"nn.gelu", unary(gelu_tanh, hard)},
+              {"nn.standardize",
+               {.build = [](auto& x, auto& p) { return Values{layer_norm(x[0], {}, {}, Axes(numbers_or(p, "axis", {-1})))}; },
+                .tolerance = layers}},
+              {"nn.gelu",
+               {.build = [](auto& x, auto& p) { return Values{p.value("approximate", true) ? gelu_tanh(x[0]) : gelu(x[0])}; },
+                .tolerance = hard}},
               {"nn.sigmoid", unary(sigmoid, hard)},
               {"nn.glu", unary(gated)},
-              {"softmax_two_axes", made([](auto& x) { return Values{exp(x[0] - logsumexp(x[0], {0, 2}, true))}; }, layers)},
-              {"nn.log_softmax", made([](auto& x) { return Values{log_softmax(x[0])}; }, layers)},
+              {"nn.softmax", {.build = [](auto& x, auto& p) { return Values{exp(over_lines(x[0], p))}; }, .tolerance = layers}},
+              {"nn.log_softmax", {.build = [](auto& x, auto& p) { return Values{over_lines(x[0], p)}; }, .tolerance = layers}},
               {"layer_norm", made([](auto& x) { return Values{layer_norm(x[0], x[1], x[2])}; }, layers)},
               {"batch_norm_train", made(batch_normalized, layers)},
               {"bce_logits", made([](auto& x) { return Values{bce_with_logits(x[0], x[1])}; })},
@@ -96,8 +106,9 @@ JaxGroup fourier() {
 Values symmetric_cholesky(const Values& x) { return {cholesky((x[0] + swap_axes(x[0], -1, -2)) * 0.5)}; }
 
 Values solved(const Values& x, const json::Value& p) {
-  return {triangular_solve(x[0], x[1], p["left_side"].get<bool>(), p["lower"].get<bool>(), p["transpose_a"].get<bool>(),
-                           p["unit_diagonal"].get<bool>())};
+  const Value a = p.value("conjugate_a", false) ? conj(x[0]) : x[0];
+  return {triangular_solve(a, x[1], p.value("left_side", false), p.value("lower", false), p.value("transpose_a", false),
+                           p.value("unit_diagonal", false))};
 }
 
 /// Of the symmetric part; vectors have no sign of their own, so they get those of the recording.
@@ -115,9 +126,9 @@ JaxMapping eigenvectors(const std::string& name, std::optional<Tolerance> tolera
 Values sign_and_log_determinant(const Values& x) {
   const Values factors = lu(x[0]);
   const Value pivots = diagonal(factors[0], -2, -1);
-  const Value exchanges = sum(cast(ne(factors[1], iota(x[0], factors[1].shape(), i32, 1)), i32), {1});
+  const Value exchanges = sum(cast(ne(factors[1], iota(x[0], factors[1].shape(), i32, -1)), i32), {-1});
   const Value odd = cast(rem(exchanges, scalar(x[0], 2, i32)), x[0].dtype());
-  return {prod(sign(pivots), {1}) * (1 - 2 * odd), sum(log(abs(pivots)), {1})};
+  return {prod(sign(pivots), {-1}) * (1 - 2 * odd), sum(log(abs(pivots)), {-1})};
 }
 
 JaxGroup linear_algebra() {

@@ -1,17 +1,27 @@
 // Reductions, contractions, convolutions and windows against values and derivatives computed by JAX.
+#include <numeric>
+
 #include "vectors/jax_case.h"
 
 namespace rlx::test {
 namespace {
 
-Axes axes_of(const json::Value& p) { return Axes(numbers(p["axis"])); }
+/// The axes that are named, or all.
+Axes axes_of(Value x, const json::Value& p) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(x.rank()));
+  std::iota(all.begin(), all.end(), 0);
+  return Axes(numbers_or(p, "axis", all));
+}
 std::int64_t axis_of(const json::Value& p) { return p["axis"].get<std::int64_t>(); }
+bool keeps(const json::Value& p) { return p.value("keepdims", false); }
+DType index_type(const json::Value& p) { return numpy_dtype(p.value("index_dtype", std::string("int64"))); }
+Value of_type(Value x, DType type) { return x.dtype() == type ? x : cast(x, type); }
 bool backwards(const json::Value& p) { return p.value("reverse", false); }
 
 /// A reduction over the axes that the parameters name.
 template <class Op>
 JaxMapping reduced(Op op) {
-  return {.build = [op](const Values& x, const json::Value& p) { return Values{op(x[0], axes_of(p))}; }};
+  return {.build = [op](const Values& x, const json::Value& p) { return Values{op(x[0], axes_of(x[0], p), p)}; }};
 }
 
 /// The running log of the sum of exponentials, from the end to the front; the shift by the largest element cancels.
@@ -31,16 +41,16 @@ JaxGroup reductions() {
   return {
       .rules =
           {
-              {"jnp.sum", reduced([](Value x, Axes axes) { return sum(x, axes); })},
-              {"jnp.prod", reduced([](Value x, Axes axes) { return prod(x, axes); })},
-              {"jnp.max", reduced([](Value x, Axes axes) { return reduce_max(x, axes); })},
-              {"jnp.min", reduced([](Value x, Axes axes) { return reduce_min(x, axes); })},
-              {"jnp.mean", reduced([](Value x, Axes axes) { return mean(x, axes); })},
-              {"jnp.var", reduced([](Value x, Axes axes) { return var(x, axes, 0); })},
-              {"jnp.std", reduced([](Value x, Axes axes) { return std_dev(x, axes, 0); })},
-              {"jnp.argmax", {.build = [](auto& x, auto& p) { return Values{cast(argmax(x[0], axis_of(p)), i64)}; }}},
-              {"lax.argmax", {.build = [](auto& x, auto& p) { return Values{argmax(x[0], axis_of(p))}; }}},
-              {"lax.argmin", {.build = [](auto& x, auto& p) { return Values{argmin(x[0], axis_of(p))}; }}},
+              {"jnp.sum", reduced([](Value x, Axes axes, auto& p) { return sum(x, axes, keeps(p)); })},
+              {"jnp.prod", reduced([](Value x, Axes axes, auto& p) { return prod(x, axes, keeps(p)); })},
+              {"jnp.max", reduced([](Value x, Axes axes, auto& p) { return reduce_max(x, axes, keeps(p)); })},
+              {"jnp.min", reduced([](Value x, Axes axes, auto& p) { return reduce_min(x, axes, keeps(p)); })},
+              {"jnp.mean", reduced([](Value x, Axes axes, auto& p) { return mean(x, axes, keeps(p)); })},
+              {"jnp.var", reduced([](Value x, Axes axes, auto& p) { return var(x, axes, p.value("ddof", 0), keeps(p)); })},
+              {"jnp.std", reduced([](Value x, Axes axes, auto& p) { return std_dev(x, axes, p.value("ddof", 0), keeps(p)); })},
+              {"jnp.argmax", {.build = [](auto& x, auto& p) { return Values{cast(argmax(x[0], axis_of(p), keeps(p)), i64)}; }}},
+              {"lax.argmax", {.build = [](auto& x, auto& p) { return Values{of_type(argmax(x[0], axis_of(p)), index_type(p))}; }}},
+              {"lax.argmin", {.build = [](auto& x, auto& p) { return Values{of_type(argmin(x[0], axis_of(p)), index_type(p))}; }}},
               {"reduce_or_i32", made([](auto& x) { return Values{reduce_or(x[0], {0})}; })},
               {"sum_i8_to_i32", made([](auto& x) { return Values{sum(cast(x[0], i32), {1})}; })},
               {"lax.cumsum", {.build = [](auto& x, auto& p) { return Values{cumsum(x[0], axis_of(p), false, backwards(p))}; }}},
@@ -57,12 +67,8 @@ JaxGroup reductions() {
 
 Values contracted(const Values& x, const json::Value& p) {
   const json::Value &d = p["dimension_numbers"], &contract = d[0], &batch = d[1];
-  Value a = x[0], b = x[1];
-  if (p.contains("preferred_element_type")) {
-    a = cast(a, f32);
-    b = cast(b, f32);
-  }
-  return {dot(a, b, numbers(contract[0]), numbers(contract[1]), numbers(batch[0]), numbers(batch[1]))};
+  const Values wide = of_preferred_type(x, p);
+  return {dot(wide[0], wide[1], numbers(contract[0]), numbers(contract[1]), numbers(batch[0]), numbers(batch[1]))};
 }
 
 JaxGroup contractions() {
@@ -107,12 +113,18 @@ Values convolved(const Values& x, const json::Value& p) {
   ConvOptions options{.lhs_spec = layout(names[0], "NC" + spatial),
                       .rhs_spec = layout(names[1], "OI" + spatial),
                       .out_spec = layout(names[2], "NC" + spatial)};
-  options.strides = numbers(p["window_strides"]);
-  if (p.contains("rhs_dilation")) options.rhs_dilation = numbers(p["rhs_dilation"]);
+  const std::vector<std::int64_t> ones(spatial.size(), 1);
+  options.strides = numbers_or(p, "window_strides", ones);
+  options.lhs_dilation = numbers_or(p, "lhs_dilation", ones);
+  options.rhs_dilation = numbers_or(p, "rhs_dilation", ones);
   options.feature_group_count = p.value("feature_group_count", 1);
-  for (std::size_t i = 0; i < spatial.size(); ++i)
-    add_padding(options, p["padding"], i, x[0].dim(options.lhs_spec[i + 2]).value(), x[1].dim(options.rhs_spec[i + 2]).value());
-  return {conv_general(x[0], x[1], options)};
+  options.batch_group_count = p.value("batch_group_count", 1);
+  for (std::size_t i = 0; i < spatial.size(); ++i) {
+    const std::int64_t kernel = (x[1].dim(options.rhs_spec[i + 2]).value() - 1) * options.rhs_dilation[i] + 1;
+    add_padding(options, p["padding"], i, x[0].dim(options.lhs_spec[i + 2]).value(), kernel);
+  }
+  const Values wide = of_preferred_type(x, p);
+  return {conv_general(wide[0], wide[1], options)};
 }
 
 JaxGroup convolutions() {

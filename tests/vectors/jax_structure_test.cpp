@@ -12,7 +12,8 @@ Value padded(Value x, Value fill, const Dims& lo, const Dims& hi, const std::vec
 
 Values transposed(const Values& x, const json::Value& p) { return {transpose(x[0], numbers(p["permutation"]))}; }
 Values sliced(const Values& x, const json::Value& p) {
-  return {slice(x[0], sizes(numbers(p["start_indices"])), sizes(numbers(p["limit_indices"])), {1, 1, 1})};
+  const std::vector<std::int64_t> ones(static_cast<std::size_t>(x[0].rank()), 1);
+  return {slice(x[0], sizes(numbers(p["start_indices"])), sizes(numbers(p["limit_indices"])), sizes(numbers_or(p, "strides", ones)))};
 }
 
 /// Rows and columns of an image with its channels last.
@@ -50,8 +51,7 @@ JaxGroup sorting() {
       .rules =
           {
               {"lax.sort",
-               {.build = [](auto& x, auto& p) { return sort({x[0]}, 1, p["dimension"].template get<std::int64_t>()); },
-                .tolerance = exact}},
+               {.build = [](auto& x, auto& p) { return sort(x, p.value("num_keys", 1), p.value("dimension", -1)); }, .tolerance = exact}},
               {"sort_descending_nan", made([](auto& x) { return sort({x[0]}, 1, 1, true); }, exact)},
               {"top_k_nan", made([](auto& x) { return top_k(x[0], 5); }, exact)},
               {"nonzero_size", made([](auto& x) {
@@ -66,7 +66,8 @@ Values gathered(const Values& x, const json::Value& p) {
   const json::Value& d = p["dimension_numbers"];
   const GatherNumbers by{numbers(d["offset_dims"]), numbers(d["collapsed_slice_dims"]), numbers(d["start_index_map"]),
                          numbers(d["operand_batching_dims"]), numbers(d["start_indices_batching_dims"])};
-  const IndexMode mode = p["mode"] == "fill" ? IndexMode::fill : IndexMode::clip;  // indices promised in bounds are the same in both
+  const bool clip = p.contains("mode") && (p["mode"] == "clip" || p["mode"] == "promise_in_bounds");  // these are the same in both
+  const IndexMode mode = clip ? IndexMode::clip : IndexMode::fill;
   return {gather(x[0], x[1], by, sizes(numbers(p["slice_sizes"])), mode)};
 }
 

@@ -22,25 +22,28 @@ inline Values recorded_attention(TorchOperands& x, const json::Value& p) {
   return {attention(x["q"], x["k"], x["v"], options)};
 }
 
+inline Reduction recorded_reduction(const json::Value& p) {
+  const auto word = p.value("reduction", std::string("mean"));
+  return word == "none" ? Reduction::none : word == "sum" ? Reduction::sum : Reduction::mean;
+}
+
 inline Values recorded_cross_entropy(TorchOperands& x, const json::Value& p) {
-  const Reduction reduction = p.contains("reduction") ? Reduction::sum : Reduction::mean;
-  return {cross_entropy(x["x"], x["t"], reduction, number(p, "label_smoothing", 0),
+  return {cross_entropy(x["x"], x["t"], recorded_reduction(p), number(p, "label_smoothing", 0),
                         static_cast<std::int64_t>(number(p, "ignore_index", -100)), 1, x.contains("w") ? x["w"] : Value())};
 }
 
 /// The logits become log-probabilities inside the recorded case.
 inline Values recorded_ctc(TorchOperands& x, const json::Value& p) {
-  const auto word = p["reduction"].get<std::string>();
-  const Reduction reduction = word == "none" ? Reduction::none : word == "sum" ? Reduction::sum : Reduction::mean;
-  return {ctc_loss(log_softmax(x["x"]), x["t"], x["input_lengths"], x["target_lengths"], p["blank"].get<std::int64_t>(), reduction,
-                   p["zero_infinity"].get<bool>())};
+  return {ctc_loss(log_softmax(x["x"]), x["t"], x["input_lengths"], x["target_lengths"], p["blank"].get<std::int64_t>(),
+                   recorded_reduction(p), p["zero_infinity"].get<bool>())};
 }
 
 // x (..., D) turned by recorded angles (S, D / 2): as the angles of a position of 1.
 inline Values recorded_rope(TorchOperands& x, RopeStyle style) {
   Value angle = cast(x["angle"], f64), one = scalar(x["x"], 1, i32);
   const Attrs attrs{std::string(enum_words(style)[static_cast<std::size_t>(style)]), 1.0};
-  return {apply(find_op("rope"), attrs, std::vector<Value>{x["x"], broadcast(one, {1, 1, 1, 1}, {}), reshape(angle, {1, 1, 5, 4})})[0]};
+  return {apply(find_op("rope"), attrs,
+                std::vector<Value>{x["x"], broadcast(one, {1, 1, 1, 1}, {}), reshape(angle, {1, 1, angle.dim(0), angle.dim(1)})})[0]};
 }
 
 inline const std::map<std::string, TorchRule>& torch_layers() {
@@ -52,13 +55,24 @@ inline const std::map<std::string, TorchRule>& torch_layers() {
       {"rms_norm", [](auto& x, auto& p) { return Values{rms_norm(x["x"], x["w"], {-1}, number(p, "eps", 0))}; }},
       {"rms_norm_plain", [](auto& x, auto& p) { return Values{rms_norm(x["x"], {}, {-1}, number(p, "eps", 0))}; }},
       {"group_norm",
-       [](auto& x, auto& p) { return Values{group_norm(x["x"], static_cast<std::int64_t>(number(p, "groups", 1)), x["w"], x["b"])}; }},
-      {"instance_norm", [](auto& x, auto&) { return Values{instance_norm(x["x"])}; }},
-      {"batch_norm_train", [](auto& x, auto&) { return batch_norm_training(x["x"], x["mean"], x["var"], x["w"], x["b"], 0.1, 1e-5); }},
+       [](auto& x, auto& p) {
+         return Values{group_norm(x["x"], static_cast<std::int64_t>(number(p, "groups", 1)), x["w"], x["b"], number(p, "eps", 1e-5))};
+       }},
+      {"instance_norm", [](auto& x, auto& p) { return Values{instance_norm(x["x"], {}, {}, number(p, "eps", 1e-5))}; }},
+      {"batch_norm_train",
+       [](auto& x, auto& p) {
+         return batch_norm_training(x["x"], x["mean"], x["var"], x["w"], x["b"], number(p, "momentum", 0.1), number(p, "eps", 1e-5));
+       }},
       {"batch_norm_eval",
-       [](auto& x, auto&) { return Values{batch_norm(x["x"], x["mean"], x["var"], x["w"], x["b"]), x["mean"], x["var"]}; }},
-      {"local_response_norm", [](auto& x, auto&) { return Values{local_response_norm(x["x"], 5, 0.01, 0.75, 1)}; }},
-      {"normalize_l2", [](auto& x, auto&) { return Values{l2_normalize(x["x"])}; }},
+       [](auto& x, auto& p) {
+         return Values{batch_norm(x["x"], x["mean"], x["var"], x["w"], x["b"], number(p, "eps", 1e-5)), x["mean"], x["var"]};
+       }},
+      {"local_response_norm",
+       [](auto& x, auto& p) {
+         const auto size = static_cast<std::int64_t>(number(p, "size", 5));
+         return Values{local_response_norm(x["x"], size, number(p, "alpha", 1e-4), number(p, "beta", 0.75), number(p, "k", 1))};
+       }},
+      {"normalize_l2", [](auto& x, auto& p) { return Values{l2_normalize(x["x"], {-1}, number(p, "eps", 1e-12))}; }},
       {"weight_norm", [](auto& x, auto&) { return Values{weight_norm(x["v"], x["g"])}; }},
       {"sdpa", recorded_attention},
       {"sdpa_gqa_scale", recorded_attention},
@@ -95,7 +109,10 @@ inline const std::map<std::string, TorchRule>& torch_layers() {
       {"smooth_l1", [](auto& x, auto& p) { return Values{smooth_l1(x["x"], x["y"], number(p, "beta", 1))}; }},
       {"huber", [](auto& x, auto& p) { return Values{huber(x["x"], x["y"], number(p, "delta", 1))}; }},
       {"kl_div_log_target",
-       [](auto& x, auto&) { return Values{kl_div(log_softmax(x["x"]), log_softmax(x["y"]), true, Reduction::sum) / 4}; }},  // 4 rows
+       [](auto& x, auto&) {
+         const auto rows = static_cast<double>(x["x"].dim(0).value());
+         return Values{kl_div(log_softmax(x["x"]), log_softmax(x["y"]), true, Reduction::sum) / rows};
+       }},
       {"cosine_similarity", [](auto& x, auto&) { return Values{cosine_similarity(x["x"], x["y"])}; }},
       {"embedding_repeated", [](auto& x, auto&) { return Values{embedding(x["w"], x["i"])}; }},
       {"embedding_padding_idx",  // the row is read, but takes no gradient
@@ -109,7 +126,7 @@ inline const std::map<std::string, TorchRule>& torch_layers() {
       {"logsumexp", [](auto& x, auto&) { return Values{logsumexp(x["x"], {1})}; }},
       {"softmax", [](auto& x, auto&) { return Values{softmax(x["x"])}; }},
       {"var_std", [](auto& x, auto&) { return Values{var(x["x"], {1}), std_dev(x["x"], {1}), var(x["x"], {1}, 0)}; }},
-      {"prelu", [](auto& x, auto&) { return Values{prelu(x["x"], reshape(x["w"], {3, 1}))}; }},
+      {"prelu", [](auto& x, auto&) { return Values{prelu(x["x"], reshape(x["w"], {x["w"].dim(0), 1}))}; }},
       {"swiglu", [](auto& x, auto&) { return Values{matmul(swiglu(matmul(x["x"], x["g"]), matmul(x["x"], x["u"])), x["o"])}; }},
       {"rope_half", [](auto& x, auto&) { return recorded_rope(x, RopeStyle::half); }},
       {"rope_interleaved", [](auto& x, auto&) { return recorded_rope(x, RopeStyle::interleaved); }},

@@ -48,39 +48,55 @@ Values mean_pooled(TorchOperands& x, const json::Value& p) {
                    p["count_include_pad"].get<bool>())};
 }
 
+/// To the sizes, or by factors, which say nothing but the sizes where corners are aligned. PyTorch's cubic kernel has a = -0.5 with
+/// antialiasing, -0.75 without.
 TorchRule resized(ResizeMode mode) {
   return [mode](TorchOperands& x, const json::Value& p) {
+    const bool antialias = p.value("antialias", false);
+    ResizeOptions options{.mode = mode, .align_corners = p.value("align_corners", false), .antialias = antialias};
+    if (antialias) options.cubic_a = -0.5;
     Dims shape;
     for (std::int64_t size : list(p, "size")) shape.push_back(size);
-    return Values{resize(x["x"], shape, mode, p.value("align_corners", false))};
-  };
-}
-
-/// PyTorch's cubic kernel has a = -0.5 with antialiasing, -0.75 without.
-TorchRule resized_smaller(ResizeMode mode) {
-  return [mode](TorchOperands& x, const json::Value& p) {
-    return Values{resize(x["x"], {3, 4}, {.mode = mode, .antialias = p["antialias"].get<bool>(), .cubic_a = -0.5})};
-  };
-}
-TorchRule resized_by_scale(ResizeMode mode) {
-  return [mode](TorchOperands& x, const json::Value& p) {
-    return Values{resize(x["x"], {11, 3}, {.mode = mode, .scales = p["scale_factor"].get<std::vector<double>>()})};
+    if (!shape.empty()) return Values{resize(x["x"], shape, options)};
+    options.scales = p["scale_factor"].get<std::vector<double>>();
+    for (std::size_t i = 0; i < options.scales.size(); ++i)
+      shape.push_back(
+          static_cast<std::int64_t>(std::floor(static_cast<double>(x["x"].dim(static_cast<int>(i) + 2).value()) * options.scales[i])));
+    if (options.align_corners) options.scales.clear();
+    return Values{resize(x["x"], shape, options)};
   };
 }
 
 /// The shuffle of x, and the inverse applied to x under the shape of a shuffled one.
-Values shuffled(TorchOperands& x, const json::Value&) {
-  const Value parts = transpose(reshape(x["x"], {2, 2, 2, 2, 3, 2}), {0, 1, 4, 2, 5, 3}), y = reshape(parts, {2, 2, 6, 4});
-  const Value back = transpose(reshape(x["x"], {2, 2, 3, 2, 2, 2}), {0, 1, 3, 5, 2, 4});
-  return {y, reshape(back, {2, 8, 3, 2})};
+Values shuffled(TorchOperands& x, const json::Value& p) {
+  const auto f = static_cast<std::int64_t>(number(p, "factor", 2));
+  const Dim n = x["x"].dim(0), c = Dim(x["x"].dim(1).value() / (f * f)), h = x["x"].dim(2), w = x["x"].dim(3);
+  const Value parts = transpose(reshape(x["x"], {n, c, f, f, h, w}), {0, 1, 4, 2, 5, 3});
+  const Value back = transpose(reshape(x["x"], {n, c, h, f, w, f}), {0, 1, 3, 5, 2, 4});
+  return {reshape(parts, {n, c, h * f, w * f}), reshape(back, {n, c * f * f, h, w})};
 }
-Values unfolded(TorchOperands& x, const json::Value&) {
-  const Value rows = window(pad(x["x"], {0, 0, 1, 0}, {0, 0, 1, 0}), 2, 2, 2), both = window(rows, 4, 3, 1, 2);  // N C oh kh ow kw
-  return {reshape(transpose(both, {0, 1, 3, 5, 2, 4}), {2, 12, 8})};
+
+/// That parameter for rows and columns.
+std::vector<std::int64_t> pair_or(const json::Value& p, const char* key, std::int64_t initial) {
+  return p.contains(key) ? pair_of(p, key) : std::vector{initial, initial};
 }
-Values folded(TorchOperands& x, const json::Value&) {
-  const Value both = transpose(reshape(x["x"], {2, 3, 2, 2, 4, 3}), {0, 1, 4, 2, 5, 3});
-  return {fold(fold(both, 4, 4), 2, 5)};
+Values unfolded(TorchOperands& x, const json::Value& p) {
+  const auto k = pair_of(p, "kernel"), stride = pair_or(p, "stride", 1), dilation = pair_or(p, "dilation", 1);
+  const auto padding = pair_or(p, "padding", 0);
+  const Dims around{0, 0, padding[0], padding[1]};
+  const Value rows = window(pad(x["x"], around, around), 2, k[0], stride[0], dilation[0]);
+  const Value both = window(rows, 4, k[1], stride[1], dilation[1]);  // N C oh kh ow kw
+  return {reshape(transpose(both, {0, 1, 3, 5, 2, 4}), {both.dim(0), both.dim(1) * k[0] * k[1], both.dim(2) * both.dim(4)})};
+}
+Values folded(TorchOperands& x, const json::Value& p) {
+  const auto k = pair_of(p, "kernel"), stride = pair_or(p, "stride", 1), dilation = pair_or(p, "dilation", 1);
+  const auto padding = pair_or(p, "padding", 0), output = pair_of(p, "output");
+  const auto padded = [&](std::size_t i) { return output[i] + 2 * padding[i]; };
+  const auto count = [&](std::size_t i) { return Dim((padded(i) - dilation[i] * (k[i] - 1) - 1) / stride[i] + 1); };
+  const Dims shape{x["x"].dim(0), Dim(x["x"].dim(1).value() / (k[0] * k[1])), k[0], k[1], count(0), count(1)};
+  const Value both = transpose(reshape(x["x"], shape), {0, 1, 4, 2, 5, 3});
+  const Value whole = fold(fold(both, 4, padded(1), stride[1], dilation[1]), 2, padded(0), stride[0], dilation[0]);
+  return {slice_axis(slice_axis(whole, 2, padding[0], padding[0] + output[0]), 3, padding[1], padding[1] + output[1])};
 }
 
 Values index_added(TorchOperands& x, const json::Value& p) {
@@ -92,7 +108,9 @@ Values column_added(TorchOperands& x, const json::Value&) {
   return {scatter(x["x"], places, x["y"], {{}, {0, 1}, {0, 1}}, ScatterKind::add)};
 }
 
-Values sorted_descending(TorchOperands& x, const json::Value&) { return sort({x["x"], iota(x["x"], x["x"].shape(), i64, 1)}, 1, 1, true); }
+Values sorted(TorchOperands& x, const json::Value& p) {
+  return sort({x["x"], iota(x["x"], x["x"].shape(), i64, 1)}, 1, 1, p.value("descending", false));
+}
 Values largest(TorchOperands& x, const json::Value& p) {
   const Values found = top_k(x["x"], p["k"].get<std::int64_t>());
   return {found[0], cast(found[1], i64)};
@@ -102,8 +120,11 @@ Values largest_of_row(TorchOperands& x, const json::Value&) {
   const Value place = argmax(x["x"], 1, true);
   return {squeeze(take_along_axis(x["x"], place, 1), {1}), cast(squeeze(place, {1}), i64)};
 }
-/// The element before the middle of 6.
-Values lower_median(TorchOperands& x, const json::Value&) { return {squeeze(slice_axis(sort({x["x"]})[0], 1, 2, 3), {1})}; }
+/// The middle element, or the one before the middle.
+Values lower_median(TorchOperands& x, const json::Value&) {
+  const std::int64_t middle = (x["x"].dim(1).value() - 1) / 2;
+  return {squeeze(slice_axis(sort({x["x"]})[0], 1, middle, middle + 1), {1})};
+}
 
 Values running_logsumexp(TorchOperands& x, const json::Value&) {
   const Value shift = stop_gradient(reduce_max(x["x"], {1}, true));
@@ -114,7 +135,7 @@ Values running_logsumexp(TorchOperands& x, const json::Value&) {
 Values mixture(TorchOperands& x, const json::Value&) {
   const Values best = top_k(softmax(matmul(x["x"], x["router"])), 2);
   const Value weights = best[0] / sum(best[0], {1}, true);
-  const Value gate = einsum("tk,tke->te", {weights, one_hot(best[1], 4)});
+  const Value gate = einsum("tk,tke->te", {weights, one_hot(best[1], x["router"].dim(1).value())});
   return {einsum("te,tef,efd->td", {gate, silu(einsum("td,edf->tef", {x["x"], x["w1"]})), x["w2"]})};
 }
 
@@ -140,10 +161,10 @@ std::map<std::string, TorchRule> rules() {
   for (const char* name : {"bilinear_centers", "bilinear_corners", "linear", "trilinear"})
     all["interpolate_" + std::string(name)] = resized(ResizeMode::linear);
   all["interpolate_bicubic_centers"] = all["interpolate_bicubic_corners"] = resized(ResizeMode::cubic);
-  all["interpolate_bilinear_antialias"] = resized_smaller(ResizeMode::linear);
-  all["interpolate_bicubic_antialias"] = resized_smaller(ResizeMode::cubic);
-  all["interpolate_bilinear_scale"] = resized_by_scale(ResizeMode::linear);
-  all["interpolate_bicubic_scale"] = resized_by_scale(ResizeMode::cubic);
+  for (const char* name : {"antialias", "scale"}) {
+    all["interpolate_bilinear_" + std::string(name)] = resized(ResizeMode::linear);
+    all["interpolate_bicubic_" + std::string(name)] = resized(ResizeMode::cubic);
+  }
   all["pixel_shuffle"] = shuffled;
   all["unfold"] = unfolded;
   all["fold"] = folded;
@@ -152,11 +173,11 @@ std::map<std::string, TorchRule> rules() {
   all["index_add"] = index_added;
   all["scatter_add"] = column_added;
   all["dropout_mask"] = [](auto& x, auto& p) { return Values{select(x["m"], x["x"] / (1 - number(p, "p", 0)), scalar(x["x"], 0, f32))}; };
-  all["cumsum_0"] = [](auto& x, auto&) { return Values{cumsum(x["x"], 0)}; };
-  all["cumsum_1"] = [](auto& x, auto&) { return Values{cumsum(x["x"], 1)}; };
+  for (const char* name : {"cumsum_0", "cumsum_1"})
+    all[name] = [](auto& x, auto& p) { return Values{cumsum(x["x"], p["axis"].template get<std::int64_t>())}; };
   all["cumprod_zeros"] = [](auto& x, auto&) { return Values{cumprod(x["x"], 1)}; };
   all["logcumsumexp"] = running_logsumexp;
-  all["sort"] = sorted_descending;
+  all["sort"] = sorted;
   all["topk"] = largest;
   all["max_all_ties"] = [](auto& x, auto&) { return Values{reduce_max(x["x"], {1}), reduce_max(x["x"], {0, 1})}; };
   all["max_dim_ties"] = largest_of_row;
