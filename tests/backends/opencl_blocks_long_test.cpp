@@ -105,7 +105,7 @@ TEST_F(BlocksOnOpenCl, MultipliesRowsOfCodesThatFillNoBlockOfThem) { expect_prod
 TEST_F(BlocksOnOpenCl, GroupsWithoutAScaleAreWhatTheyAreElsewhere) {
   constexpr std::int64_t rows = 4, depth = 64;
   const BlockFormat& format = *find_block_format("Q4_0");
-  std::vector<float> values = random_values(rows * depth, 3);
+  std::vector<float> values = random_floats(rows * depth, 3);
   std::fill_n(values.begin(), 32, 0.0F);
   values[depth + 5] = std::numeric_limits<float>::infinity();
   values[2 * depth + 40] = std::numeric_limits<float>::quiet_NaN();
@@ -189,7 +189,7 @@ void expect_given_codes(const Session& session, const Dims& scales) {
   for (std::int64_t i = 0; i < values.size(); ++i) values.set_int(i, i * 37 % 256 - 128);
   std::vector<std::int64_t> shape;
   for (const Dim& size : scales) shape.push_back(size.value());
-  const Array factors = Array::of<float>(shape, random_values(shape[0] * shape[1] * shape[2], 5));
+  const Array factors = Array::of<float>(shape, random_floats(shape[0] * shape[1] * shape[2], 5));
   std::map<std::string, Array> all{{"w", bytes_of(random_blocks(format, 32, depth), {32, row_bytes(format, depth)})}};
   Executable executable = session.compile(graph);
   executable.set_params(all);
