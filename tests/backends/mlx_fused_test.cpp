@@ -28,7 +28,7 @@ class MlxFused : public MlxTest {
 
 TEST_F(MlxFused, GraphsComputeWhatTheReferenceDoes) {
   const Changed as_it_is{[](const Graph& graph) { return graph; }};
-  const auto [begin, end] = chosen_or({0, 20});
+  const auto [begin, end] = chosen_or({0, 10});
   run_seeds(session_of_mode("fused"), begin, end, false, as_it_is);
   EXPECT_GT(fake_->launches, static_cast<int>(end - begin));
   run_seeds(session_of_mode("fused"), 0, 10, false, {for_each_slice});

@@ -190,14 +190,10 @@ std::shared_ptr<const MlxGraph::Kept> MlxGraph::kept_for(const TakenInputs& inpu
   for (std::size_t i = 0; i < inputs.arrays.size(); ++i)
     if (graph.inputs()[i].first.kind == InputKind::param) kept->inputs.emplace(i, array_of(*inputs.arrays[i], device_));
   Values values(graph.size());
-  for (const auto& [i, array] : kept->inputs) {
-    const std::int32_t node = graph.inputs()[i].second.id().node;
-    values[at(node)] = array;
-  }
+  for (const auto& [i, array] : kept->inputs) values.of(graph.inputs()[i].second.id()) = array;
   const Part& part = parts_.at(&graph);
   walk(graph, part, values, {inputs.bindings, *kept}, true);
-  std::vector<mx::array> all;
-  for (const ValueId v : part.order.kept_values) all.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+  const Arrays all = values.at(part.order.kept_values);
   mx::eval(all);
   for (std::size_t i = 0; i < all.size(); ++i) kept->values.emplace(part.order.kept_values[i], all[i]);
   return kept_ = kept;
@@ -207,7 +203,7 @@ MlxGraph::Values MlxGraph::input_values(const TakenInputs& inputs, const Kept& k
   Values values(graph.size());
   for (std::size_t i = 0; i < inputs.arrays.size(); ++i) {
     if (kept.inputs.contains(i)) continue;
-    Results& value = values[at(graph.inputs()[i].second.id().node)];
+    Results& value = values.of(graph.inputs()[i].second.id());
     mx::array* const shown = inputs.given_away[i] ? shown_by(*inputs.arrays[i]) : nullptr;
     if (shown) value = std::move(*shown);  // no one else has it: MLX may write over it
     else value = array_of(*inputs.arrays[i], device_);
@@ -217,12 +213,8 @@ MlxGraph::Values MlxGraph::input_values(const TakenInputs& inputs, const Kept& k
 }
 
 void MlxGraph::place_kept(const Kept& kept, Values& values) const {
-  for (const auto& [i, array] : kept.inputs) values[at(graph.inputs()[i].second.id().node)] = array;
-  for (const auto& [id, array] : kept.values) {
-    Results& value = values[at(id.node)];
-    value.resize(graph.node(id.node).results.size(), array);
-    value[static_cast<std::size_t>(id.result)] = array;
-  }
+  for (const auto& [i, array] : kept.inputs) values.of(graph.inputs()[i].second.id()) = array;
+  for (const auto& [id, array] : kept.values) values.set(graph, id, array);
 }
 
 void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Run& run, bool kept) const {
@@ -236,8 +228,7 @@ void MlxGraph::walk(const Graph& of, const Part& part, Values& values, const Run
 
 void MlxGraph::walk_step(const Graph& of, const Part& part, std::size_t step, Values& values, const Run& run) const {
   const auto& [id, kept, ends] = part.order.steps[step];
-  std::vector<mx::array> operands;
-  for (const ValueId v : of.node(id).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
+  const Arrays operands = values.at(of.node(id).operands);
   if (!kept)
     for (const std::int32_t ended : ends) values[at(ended)].clear();
   values[at(id)] = compute(of, part, step, operands, run);
@@ -250,42 +241,22 @@ void MlxGraph::run_segment(const Graph& of, const Part& part, std::size_t number
     for (const std::size_t step : segment.steps) walk_step(of, part, step, values, run);
     return;
   }
-  const auto read = [&](const std::vector<ValueId>& ids) {
-    Arrays arrays;
-    for (const ValueId v : ids) arrays.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-    return arrays;
-  };
-  const Arrays inputs = read(fused ? fused->reads() : segment.reads);
+  const Arrays inputs = values.at(fused ? fused->reads() : segment.reads);
   for (const std::size_t step : segment.steps)
     for (const std::int32_t ended : part.order.steps[step].ends) values[at(ended)].clear();
   const Arrays results = fused ? fused->run(
                                      inputs, run.bindings, [&] { return by_ops(of, part, segment, inputs, run); }, mode_ == Mode::measured)
                                : (*compiled(of, part, segment, run))(inputs);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const ValueId v = segment.writes[i];
-    values[at(v.node)].resize(of.node(v.node).results.size(), results[i]);
-    values[at(v.node)][static_cast<std::size_t>(v.result)] = results[i];
-  }
+  for (std::size_t i = 0; i < results.size(); ++i) values.set(of, segment.writes[i], results[i]);
 }
 
 /// `inputs`: what it reads, and perhaps more behind that.
 Arrays MlxGraph::by_ops(const Graph& of, const Part& part, const Segment& segment, const Arrays& inputs, const Run& run) const {
   Values values(of.size());
   if (&of == &graph) place_kept(run.kept, values);
-  for (std::size_t i = 0; i < segment.reads.size(); ++i) {
-    const ValueId v = segment.reads[i];
-    values[at(v.node)].resize(of.node(v.node).results.size(), inputs[i]);
-    values[at(v.node)][static_cast<std::size_t>(v.result)] = inputs[i];
-  }
-  Arrays results;
-  for (const std::size_t step : segment.steps) {
-    const std::int32_t id = part.order.steps[step].node;
-    Arrays operands;
-    for (const ValueId v : of.node(id).operands) operands.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-    values[at(id)] = compute(of, part, step, operands, run);
-  }
-  for (const ValueId v : segment.writes) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-  return results;
+  for (std::size_t i = 0; i < segment.reads.size(); ++i) values.set(of, segment.reads[i], inputs[i]);
+  for (const std::size_t step : segment.steps) walk_step(of, part, step, values, run);
+  return values.at(segment.writes);
 }
 
 /// What is kept is part of the function, which lives no longer.
@@ -351,12 +322,10 @@ Results MlxGraph::on_the_host(const Graph& of, std::int32_t node, std::span<cons
 
 Results MlxGraph::run_region(const Region& region, std::vector<mx::array> operands, const Run& run) const {
   Values values(region->size());
-  for (std::size_t i = 0; i < operands.size(); ++i) values[at(region->inputs()[i].second.id().node)] = operands[i];
+  for (std::size_t i = 0; i < operands.size(); ++i) values.of(region->inputs()[i].second.id()) = operands[i];
   operands.clear();
   walk(*region, parts_.at(region.get()), values, run, false);
-  Results results;
-  for (const ValueId v : output_ids(*region)) results.push_back(values[at(v.node)][static_cast<std::size_t>(v.result)]);
-  return results;
+  return values.at(output_ids(*region));
 }
 
 std::vector<Array> MlxGraph::run(const TakenInputs& inputs) {
@@ -367,7 +336,7 @@ std::vector<Array> MlxGraph::run(const TakenInputs& inputs) {
       const std::shared_ptr<const Kept> kept = kept_for(inputs);
       Values values = input_values(inputs, *kept);
       walk(graph, parts_.at(&graph), values, {inputs.bindings, *kept}, false);
-      for (const ValueId v : output_ids(graph)) outputs.push_back(mx::contiguous(values[at(v.node)][static_cast<std::size_t>(v.result)]));
+      for (const mx::array& output : values.at(output_ids(graph))) outputs.push_back(mx::contiguous(output));
     }
     mx::eval(outputs);
     std::vector<Array> results;

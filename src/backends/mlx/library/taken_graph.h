@@ -26,7 +26,20 @@ class MlxGraph final : public TakenGraph {
   std::optional<std::string> left_to_host(const Graph& of, const Node& node) const override;
 
  private:
-  using Values = std::vector<Results>;  // by node
+  /// What nodes have computed, by node.
+  struct Values : std::vector<Results> {
+    using std::vector<Results>::vector;
+    Results& of(ValueId v) { return (*this)[static_cast<std::size_t>(v.node)]; }
+    Arrays at(std::span<const ValueId> ids) {
+      Arrays arrays;
+      for (const ValueId v : ids) arrays.push_back(of(v)[static_cast<std::size_t>(v.result)]);
+      return arrays;
+    }
+    void set(const Graph& graph, ValueId v, const mx::array& array) {
+      of(v).resize(graph.node(v.node).results.size(), array);
+      of(v)[static_cast<std::size_t>(v.result)] = array;
+    }
+  };
 
   /// The graph, or a region of it.
   struct Part {
