@@ -39,6 +39,11 @@ _HOMES = {
     "_tracing": "ensure_compile_time_eval",
     "_transforms": "checkpoint checkpoint_name checkpoint_policies grad hessian hvp jacfwd jacobian jacrev jvp linearize remat stop_gradient value_and_grad vjp vmap",
 }
+_INSTEAD = {  # of names of JAX
+    "config": "f64 arrays need no switch: a dtype makes them", "disable_jit": "functions without rlx.jit run as they are written",
+    "make_jaxpr": "rlx.make_graph gives the graph of a function", "pmap": "one device computes; rlx.vmap runs a batch on it",
+    "shard_map": "one device computes; rlx.vmap runs a batch on it", "default_backend": "rlx.devices() lists them, rlx.default_device chooses one",
+}  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 TYPE_CHECKING = False
@@ -77,7 +82,7 @@ def __getattr__(name) -> "typing.Any":
         try:
             return getattr(import_module(".ops", __name__), name)
         except AttributeError:
-            hint = " (rlx.make_graph gives the graph of a function)" if name == "make_jaxpr" else ""
+            hint = f" ({_INSTEAD[name]})" if name in _INSTEAD else ""
             raise AttributeError(f"module 'rlx' has no attribute {name!r}{hint}") from None
     globals()[name] = value
     return value

@@ -11,20 +11,60 @@ def _arrays(leaves):
     return [leaf_of(leaf) for leaf in leaves]
 
 
-def _branch(what, place, names, tree, trace, function, seen, weak):
-    """A function of one group of arrays that stands for a tree. All that share `seen`, structures and types of results, give the same; `weak` keeps
-    which results take the type of what they meet."""
+class _Branches:
+    """What the branches of a choice give: all the same structure and types. What one gives as a number of Python takes the type that another has."""
 
-    def called(group):
-        outputs, out_tree = flat_outputs(function(*_trees.unflatten(tree, group)))
-        seen.append([("the structure", out_tree), *((f"result {i}", output._type_text()) for i, output in enumerate(outputs))])
-        weak.append([output._weak for output in outputs])
-        for (part, one), (_, other) in zip(seen[0], seen[-1]):
+    def __init__(self, what, names):
+        self.what, self.names, self.wanted, self.seen = what, names, {}, []
+
+    def checked(self, place, outputs, tree):
+        """The outputs in the types that all branches need."""
+        outputs = [_in_type(x, self.wanted.get(i, x._dtype)) for i, x in enumerate(outputs)]
+        self.seen.append((tree, [(x._dtype, x._weak, x._type_text()) for x in outputs]))
+        (tree_of_first, first), (_, here) = self.seen[0], self.seen[-1]
+        if tree == tree_of_first:
+            self._join(first, here)
+        for part, one, other in [("the structure", tree_of_first, tree), *((f"result {i}", x[2], y[2]) for i, (x, y) in enumerate(zip(first, here)))]:
             if one != other:
-                raise Error(f"rlx.{what}: {part} is {one} from {names[0]} and {other} from {names[place]} (allowed: the same of all)")
-        return [outputs]
+                raise Error(f"rlx.{self.what}: {part} is {one} from {self.names[0]} and {other} from {self.names[place]} (allowed: the same of all)")
+        return outputs
 
-    return Traced(trace, called)
+    def _join(self, first, here):
+        joined = {i: _joined(x, y) for i, (x, y) in enumerate(zip(first, here)) if x[0] != y[0] and (x[1] or y[1])}
+        if any(self.wanted.get(i) != dtype for i, dtype in joined.items()):
+            raise _OtherTypes(joined)
+
+    def run(self, choose):
+        """choose(), again where branches need other types."""
+        while True:
+            try:
+                results = list(choose())
+            except _OtherTypes as other:
+                self.wanted.update(other.args[0])
+                self.seen = []
+                continue
+            for result, *of_branches in zip(results, *(types for _, types in self.seen)):
+                if all(is_weak for _, is_weak, _ in of_branches):
+                    result._set_weak()
+            return results
+
+
+def _in_type(x, dtype):
+    """A number of Python in that type, and one still."""
+    if not x._weak or x._dtype == dtype:
+        return x
+    made = _core.apply("cast", (x, dtype), {})
+    made._set_weak()
+    return made
+
+
+def _joined(*types):
+    """The type that arithmetic of both has."""
+    arrays = [asarray(0, dtype) for dtype, _, _ in types]
+    for array, (_, is_weak, _) in zip(arrays, types):
+        if is_weak:
+            array._set_weak()
+    return _core.apply("select", (asarray(True), *arrays), {})._dtype
 
 
 def _check_same(what, one, other):
@@ -99,18 +139,21 @@ def switch(index, branches, *operands, operand=_ABSENT):
 def _chosen(what, index, branches, names, operands):
     """The result of one branch; errors of `what` call them by `names`."""
     leaves, tree = _trees.flatten(operands)
-    seen, weak = [], []
+    made = _Branches(what, names)
 
     def traced(trace, inputs):
-        functions = [_branch(what, place, names, tree, trace, branch, seen, weak) for place, branch in enumerate(branches)]
-        results = list(_core.apply("switch_case", (inputs[0], inputs[1:], functions), {}))
-        for result, *of_branches in zip(results, *weak):
-            if all(of_branches):
-                result._set_weak()
-        return results
+        def of(place, branch):
+            def called(group):
+                outputs, out_tree = flat_outputs(branch(*_trees.unflatten(tree, group)))
+                return [made.checked(place, outputs, out_tree)]
+
+            return Traced(trace, called)
+
+        functions = [of(place, branch) for place, branch in enumerate(branches)]
+        return made.run(lambda: _core.apply("switch_case", (inputs[0], inputs[1:], functions), {}))
 
     results = in_trace(what, _arrays([index, *leaves]), traced)
-    return _trees.unflatten(seen[0][0][1], results)
+    return _trees.unflatten(made.seen[0][0], results)
 
 
 def while_loop(cond_fun, body_fun, init_val):

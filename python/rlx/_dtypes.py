@@ -49,6 +49,19 @@ def numpy_dtype(dtype):
 
 
 setattr(DType, "dtype", property(numpy_dtype))  # numpy.dtype(rlx.float32) asks for it
+
+
+def _is_same(self, other):
+    """x.dtype == np.float32 and == "float32", too; types of NumPy that are no classes compare themselves."""
+    if self is other or isinstance(other, DType) or not isinstance(other, (str, type)):
+        return True if self is other else NotImplemented
+    try:
+        return as_dtype(other) is self
+    except Error:
+        return False
+
+
+setattr(DType, "__eq__", _is_same)
 for _name in ("__repr__", "__str__"):
     setattr(DType, _name, lambda self: NUMPY_NAMES[self])
 

@@ -36,3 +36,20 @@ def test_small_integers_and_carries():
     assert half.dtype == rlx.float16 and not jnp.argmax(jnp.full((2,), 2.0)).weak_type and not (jnp.asarray(2.0) > 1).weak_type
     f = rlx.jit(lambda x: x * 2)
     assert f(f(1.0)) == 4 and f.cache_size() == 1
+
+
+def test_branches_take_the_type_that_one_has():
+    for x in (np.float32(3), np.float16(3)):
+        for result in (rlx.cond(False, lambda x: x, lambda x: 0, x), rlx.cond(True, lambda x: 0.0, lambda x: x, x), lax.switch(1, [lambda x: 0, lambda x: 0.0, lambda x: x], x),
+                       rlx.jit(lambda x: rlx.cond(x > 5, lambda x: (x, 1), lambda x: (0, x), x)[0])(x)):  # fmt: skip
+            assert result == 0 and result.dtype == x.dtype
+    assert rlx.cond(True, lambda: 1, lambda: 2.0).dtype == rlx.float32 and rlx.jit(rlx.grad(lambda x: rlx.cond(x > 0, lambda: x * x, lambda: 0)))(3.0) == 6
+    with pytest.raises(rlx.Error, match=r"result 0 is i32\[\] from false_fun and f32\[\] from true_fun"):
+        rlx.cond(True, lambda x: x, lambda x: x.astype("int32"), np.float32(1))
+
+
+def test_types_are_those_of_numpy():
+    dtype = jnp.ones(2).dtype
+    assert dtype == np.float32 and dtype == "float32" and dtype == np.dtype("float32") and np.dtype("float32") == dtype and dtype == rlx.float32 and dtype == float
+    assert dtype != np.float64 and dtype != "int32" and dtype != rlx.Array and dtype != None and dtype != 3 and {rlx.float32: 1}[dtype] == 1  # noqa: E711
+    assert jnp.ones(2, bool).dtype == bool and jnp.ones(2, "bfloat16").dtype == "bfloat16" and dtype in (np.float32,)
