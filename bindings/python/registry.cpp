@@ -323,7 +323,7 @@ nb::object wrap_all(std::vector<Tensor> tensors, bool several, int weak_rank) {
   std::vector<nb::object> results;
   for (Tensor& tensor : tensors) {
     Item item(std::move(tensor));
-    item.weak = is_weak(item.type().dtype, weak_rank);
+    if (weak_rank > 0) item.weak = is_weak(item.type().dtype, weak_rank);
     results.push_back(wrap(std::move(item)));
   }
   return results_of(std::move(results), several);
