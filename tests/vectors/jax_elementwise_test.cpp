@@ -153,7 +153,7 @@ JaxGroup casts() {
       }};
   for (const json::Value& entry : jax_index()["cases"]) {
     const auto name = entry["name"].get<std::string>();
-    if (entry["group"] != "cast" || name.starts_with("bitcast")) continue;
+    if (entry["group"] != "cast" || entry.value("op", std::string()) == "lax.bitcast_convert_type") continue;
     const DType to = recorded_dtype(entry["out"][0].get<std::string>());
     group.rules[name] = made([to](auto& x) { return Values{cast_to(x[0], to)}; }, exact);
   }

@@ -82,7 +82,7 @@ JaxGroup contractions() {
   };
 }
 
-/// Where the letters of "NHWC" stand, in the order first, second, spatial; the spatial letters of all layouts have one order.
+/// Where the letters of "NHWC" stand, in the order first, second, spatial.
 std::vector<std::int64_t> layout(const std::string& letters, const std::string& order) {
   std::vector<std::int64_t> places;
   for (char letter : order) places.push_back(static_cast<std::int64_t>(letters.find(letter)));
@@ -108,8 +108,8 @@ void add_padding(ConvOptions& options, const json::Value& padding, std::size_t a
 Values convolved(const Values& x, const json::Value& p) {
   const auto names = p["dimension_numbers"].get<std::vector<std::string>>();
   std::string spatial;
-  for (char letter : names[0])
-    if (letter != 'N' && letter != 'C') spatial += letter;
+  for (char letter : names[1])  // the order of strides and padding, too
+    if (letter != 'O' && letter != 'I') spatial += letter;
   ConvOptions options{.lhs_spec = layout(names[0], "NC" + spatial),
                       .rhs_spec = layout(names[1], "OI" + spatial),
                       .out_spec = layout(names[2], "NC" + spatial)};
