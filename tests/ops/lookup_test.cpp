@@ -99,6 +99,17 @@ TEST(ResizeOptions, ScalesPlaceTheElements) {
                {0, 3.5, 8.5, 13.5}, 1e-14);
 }
 
+TEST(ResizeOptions, LinesOfEqualSizesStayWhateverTheScaleIsAsInPyTorch) {
+  const Array x = array_of(f64, {3}, {0, 8, 16});
+  const auto by = [&](ResizeMode mode, bool antialias) {
+    return run({x}, [&](const Values& v) { return resize(v[0], {3}, {.mode = mode, .antialias = antialias, .scales = {1.3}}); });
+  };
+  EXPECT_EQ(by(ResizeMode::linear, false), (Doubles{0, 8, 16}));
+  EXPECT_EQ(by(ResizeMode::linear, true), (Doubles{0, 8, 16}));
+  EXPECT_EQ(by(ResizeMode::cubic, true), (Doubles{0, 8, 16}));
+  EXPECT_NE(by(ResizeMode::cubic, false), (Doubles{0, 8, 16}));
+}
+
 // The numbers are PyTorch's interpolate with scale_factor.
 TEST(ResizeOptions, ScalesChooseTheNearestElements) {
   const Array x = array_of(f32, {5}, {0, 1, 2, 3, 4});

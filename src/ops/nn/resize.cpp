@@ -200,7 +200,8 @@ struct Resize {
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(op.sizes.size()); ++i) {
       const Dim& out = op.sizes[static_cast<std::size_t>(i)];
       const double scale = op.scales.size() > 0 ? op.scales.get_double(i) : 0;
-      if (out == x.dim(first + i) && (scale == 0 || scale == 1)) continue;
+      const bool has_no_scale = scale == 0 || scale == 1 || op.mode == ResizeMode::linear || op.antialias;  // PyTorch's copy equal sizes
+      if (out == x.dim(first + i) && has_no_scale) continue;
       if (is_nearest(op) && scale > 0) x = nearest_by_scale(x, first + i, out, scale, op.mode == ResizeMode::nearest_exact);
       else if (is_nearest(op)) x = nearest(x, first + i, out, op.mode == ResizeMode::nearest_exact, op.align_corners);
       else x = interpolated(x, first + i, out, scale, {op.mode, op.align_corners, op.antialias, op.exclude_outside, op.cubic_a, {}});
