@@ -196,7 +196,8 @@ class CPrinter : public BracesPrinter {
         if (sum.kind != Statement::Kind::accumulate) continue;
         const DotSum dot = *dot_sum(kernel_, free, sum.expr, variables);
         const Expr& x = kernel_.expr(dot.x);
-        line(scalars_.add_dots("&" + variable(sum.expr, "0"), codes.at(dot.code), "&" + element(x.buffer, index(x.index))) + ";");
+        const std::string at = "&" + element(x.buffer, index(x.index));
+        line(scalars_.add_dots("&" + variable(sum.expr, "0"), codes.at(dot.code), at, dot.less) + ";");
       }
     });
   }

@@ -19,7 +19,8 @@ struct CDialect {
   // Vectors of {n} f32: the type, one loaded from {p}, from f16 and bf16 there, and stored there; the sum of the halves of {x}. Empty: the
   // language has none.
   std::string_view vector = {}, vector_load = {}, f16_load = {}, bf16_load = {}, vector_store = {}, vector_fold = {};
-  /// rlx_dots(sums, codes, x), which adds to the sums of 16 lanes the products of four 8-bit numbers x and four vectors of codes below 128.
+  /// rlx_dots(sums, codes, x, less), which adds to the sums of 16 lanes the products of four 8-bit numbers x and four vectors of codes,
+  /// less a number; see DotSum.
   std::string_view dots = {};
   bool fused_sums;        // sums of products are made by fma
   std::string_view bits;  // declares {y} of type {T}: the {size} bytes of {x}

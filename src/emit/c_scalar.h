@@ -24,8 +24,8 @@ class CScalars : public ScalarText {
   std::string from_memory(const std::string& raw, DType t);
   std::string to_memory(const std::string& value, DType t);
   /// See CDialect::dots.
-  std::string add_dots(const std::string& sums, const std::string& codes, const std::string& x) {
-    return call("rlx_dots", fmt::format("{}, {}, {}", sums, codes, x));
+  std::string add_dots(const std::string& sums, const std::string& codes, const std::string& x, std::int64_t less) {
+    return call("rlx_dots", fmt::format("{}, {}, {}, {}", sums, codes, x, less));
   }
 
  private:

@@ -11,17 +11,17 @@ typedef short rlx_pairs __attribute__((vector_size(64)));
 typedef int rlx_fours __attribute__((vector_size(64), aligned(4), may_alias));
 #define rlx_lane(n) n, n + 16, n + 32, n + 48
 #define rlx_lanes(n) rlx_lane(n), rlx_lane(n + 1), rlx_lane(n + 2), rlx_lane(n + 3)
-static inline void rlx_dots(int* sums, const uchar* codes, __global const char* x) {
+static inline void rlx_dots(int* sums, const uchar* codes, __global const char* x, const char less) {
   const rlx_bytes c = *(const rlx_bytes*)codes;
   const rlx_bytes turned = __builtin_shufflevector(c, c, rlx_lanes(0), rlx_lanes(4), rlx_lanes(8), rlx_lanes(12));
   const rlx_fours y = (rlx_fours){} + as_int(vload4(0, x));
-  const rlx_pairs ones = (rlx_pairs){} + (short)1;
-  *(rlx_fours*)sums += __builtin_ia32_pmaddwd512(__builtin_ia32_pmaddubsw512(turned, (rlx_bytes)y), ones);
+  const rlx_pairs ones = (rlx_pairs){} + (short)1, all = __builtin_ia32_pmaddubsw512(turned, (rlx_bytes)y);
+  *(rlx_fours*)sums += __builtin_ia32_pmaddwd512(all - __builtin_ia32_pmaddubsw512((rlx_bytes){} + less, (rlx_bytes)y), ones);
 }
 #else
-static inline void rlx_dots(int* sums, const uchar* codes, __global const char* x) {
+static inline void rlx_dots(int* sums, const uchar* codes, __global const char* x, const char less) {
   for (int i = 0; i < 16; ++i)
-    sums[i] += codes[i] * x[0] + codes[i + 16] * x[1] + codes[i + 32] * x[2] + codes[i + 48] * x[3];
+    sums[i] += (codes[i] - less) * x[0] + (codes[i + 16] - less) * x[1] + (codes[i + 32] - less) * x[2] + (codes[i + 48] - less) * x[3];
 }
 #endif
 )";

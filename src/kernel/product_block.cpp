@@ -109,7 +109,7 @@ class DotCode {
 
   std::optional<std::int64_t> most(ExprId id) const {
     const Expr& e = kernel_.expr(id);
-    if (e.kind == Expr::Kind::constant) return e.number >= 0 ? std::optional(static_cast<std::int64_t>(e.number)) : std::nullopt;
+    if (e.kind == Expr::Kind::constant) return e.integer >= 0 ? std::optional(e.integer) : std::nullopt;
     if (e.kind == Expr::Kind::load) return e.dtype == u8 && lies_by_lanes(e.index) ? std::optional<std::int64_t>(255) : std::nullopt;
     if (e.kind != Expr::Kind::scalar) return std::nullopt;
     const auto a = most(e.args[0]);
@@ -150,10 +150,22 @@ class DotCode {
 
 }  // namespace
 
+namespace {
+
+/// A code, and what is taken from it.
+std::pair<ExprId, std::int64_t> parts_of_code(const Kernel& kernel, ExprId code) {
+  const Expr& e = kernel.expr(code);
+  if (e.kind != Expr::Kind::scalar || e.op != ScalarOp::sub || kernel.expr(e.args[1]).kind != Expr::Kind::constant) return {code, 0};
+  return {e.args[0], kernel.expr(e.args[1]).integer};
+}
+
+}  // namespace
+
 bool is_dot_code(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId code, const DotLanes& lanes) {
-  constexpr std::int64_t below = 128;
-  const auto most = DotCode(kernel, free, lanes).most(code);
-  return most && *most < below && free[static_cast<std::size_t>(code)].count(lanes.lane) > 0;
+  constexpr std::int64_t bound = 128;
+  const auto [stored, less] = parts_of_code(kernel, code);
+  const auto most = DotCode(kernel, free, lanes).most(stored);
+  return most && less >= 0 && *most + less < bound && free[static_cast<std::size_t>(code)].count(lanes.lane) > 0;
 }
 
 std::optional<DotSum> dot_sum(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId sum, const DotLanes& lanes) {
@@ -167,8 +179,10 @@ std::optional<DotSum> dot_sum(const Kernel& kernel, const std::vector<std::set<i
     if (x.kind != Expr::Kind::scalar || x.op != ScalarOp::cast || !is_dot_code(kernel, free, code, lanes)) continue;
     const Expr& load = kernel.expr(x.args[0]);
     const bool is_shared = !free[static_cast<std::size_t>(x.args[0])].count(lanes.lane);
-    if (load.kind == Expr::Kind::load && load.dtype == i8 && is_shared && steps_by_one(load.index, lanes.terms))
-      return DotSum{code, x.args[0]};
+    if (load.kind == Expr::Kind::load && load.dtype == i8 && is_shared && steps_by_one(load.index, lanes.terms)) {
+      const auto [stored, less] = parts_of_code(kernel, code);
+      return DotSum{stored, x.args[0], less};
+    }
   }
   return std::nullopt;
 }

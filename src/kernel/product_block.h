@@ -25,13 +25,14 @@ struct ProductBlock {
 /// The block in which a kernel computes its reductions, where all are such sums. `width`: elements of a vector.
 std::optional<ProductBlock> product_block(const Kernel& kernel, const std::vector<std::set<int>>& free, int width);
 
-/// Where sums of i32 are of codes below 128, which neighbouring bytes have, times numbers of 8 bits that all lanes share: a loop adds four
-/// of their terms at a time. Bytes of neighbouring lanes lie side by side, those of the next term behind these.
+/// Where sums of i32 are of codes, which neighbouring bytes have and from which a number is taken, times numbers of 8 bits that all lanes
+/// share: a loop adds four of their terms at a time. Bytes of neighbouring lanes lie side by side, those of the next term behind these.
 struct DotLanes {
   int lane, terms, width;  // the variables, and how many lanes a vector has
 };
 struct DotSum {
-  ExprId code, x;  // x: the load
+  ExprId code, x;     // x: the load
+  std::int64_t less;  // what is taken from the code; both together are below 128, so that 16 bits hold two products
 };
 bool is_dot_code(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId code, const DotLanes& lanes);
 std::optional<DotSum> dot_sum(const Kernel& kernel, const std::vector<std::set<int>>& free, ExprId sum, const DotLanes& lanes);

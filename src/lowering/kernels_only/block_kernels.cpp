@@ -217,29 +217,22 @@ class BlockProduct : public BlockKernelBuilder {
     const Line of = line(weight);
     const auto integers = coded_ && of.code >= 0 ? sum_of_codes(of.code, factor) : std::nullopt;
     const ExprId sum = product(of.scale, integers ? *integers : total(product(factor, of.code), neighbours));
-    return of.offset < 0 ? sum : kernel_.scalar(ScalarOp::add, {sum, product(of.offset, total(factor, neighbours))}, f32);
+    if (of.offset < 0) return sum;
+    const ExprId all = coded_ ? sum_of_integers(integer(factor)) : total(factor, neighbours);
+    return kernel_.scalar(ScalarOp::add, {sum, product(of.offset, all)}, f32);
   }
-  /// The same of codes of both, in integers, where a loop adds these by fours: what makes a code signed is added behind the loop.
+  /// The same of codes of both, in integers, where a loop adds these by fours.
   std::optional<ExprId> sum_of_codes(ExprId weight, ExprId factor) {
-    const auto inside = [&](ExprId id, ScalarOp op) {
-      const Expr& e = kernel_.expr(id);
-      return e.kind == Expr::Kind::scalar && e.op == op ? e.args : std::vector<ExprId>{};
-    };
-    const std::vector<ExprId> widened = inside(weight, ScalarOp::cast);
-    if (widened.empty() || width_ == 1) return std::nullopt;
-    const std::vector<ExprId> less = inside(widened[0], ScalarOp::sub);
-    const ExprId code = less.empty() ? widened[0] : less[0];
-    const auto free = free_variables(kernel_);
-    if (!is_dot_code(kernel_, free, code, {kernel_.loops.back(), terms_.back(), static_cast<int>(width_)})) return std::nullopt;
-    const std::vector<int> neighbours{terms_.back()};
-    const ExprId x = kernel_.scalar(ScalarOp::cast, inside(factor, ScalarOp::cast), i32);
-    ExprId sum = total(kernel_.scalar(ScalarOp::mul, {x, code}, i32), neighbours);
-    if (!less.empty()) {
-      const ExprId all = kernel_.scalar(ScalarOp::mul, {total(x, neighbours), less[1]}, i32);
-      sum = kernel_.scalar(ScalarOp::sub, {sum, all}, i32);
-    }
-    return kernel_.scalar(ScalarOp::cast, {sum}, f32);
+    const Expr& widened = kernel_.expr(weight);
+    if (widened.kind != Expr::Kind::scalar || widened.op != ScalarOp::cast || width_ == 1) return std::nullopt;
+    const ExprId code = widened.args[0];
+    const DotLanes lanes{kernel_.loops.back(), terms_.back(), static_cast<int>(width_)};
+    if (!is_dot_code(kernel_, free_variables(kernel_), code, lanes)) return std::nullopt;
+    return sum_of_integers(kernel_.scalar(ScalarOp::mul, {integer(factor), code}, i32));
   }
+  /// A code of x, which `factor` has as f32.
+  ExprId integer(ExprId factor) { return kernel_.scalar(ScalarOp::cast, kernel_.expr(factor).args, i32); }
+  ExprId sum_of_integers(ExprId term) { return kernel_.scalar(ScalarOp::cast, {total(term, {terms_.back()})}, f32); }
   ExprId total_of_scaled(ExprId sum) { return total(sum, {terms_.begin(), terms_.end() - 1}); }
 
   std::int64_t width_;
