@@ -38,6 +38,9 @@ TEST(Conv, KeepsSymbolicBatchAndLength) {
   Value x = graph.input("x", {b, 3, n + 2}, f32), w = graph.input("w", {4, 3, 3}, f32);
   EXPECT_EQ(conv(x, w).type().to_string(), "f32[b,4,n]");
   EXPECT_EQ(conv(x, w, {}, {1}).dim(2), n + 2);
+  EXPECT_EQ(error_of([&] { conv(graph.input("short", {1, 1, n}, f32), graph.param("five", {1, 1, 5}, f32), {}, {1}); }),
+            "rlx.conv: spatial axis 0 of f32[1,1,n] has n+2 elements with its padding, which may be fewer than the kernel f32[1,1,5] spans "
+            "(allowed: padding that is enough for every size)");
 }
 
 TEST(Pool, StridesAlongASymbolicLengthThatTheyDivide) {

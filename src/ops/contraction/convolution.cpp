@@ -78,8 +78,7 @@ struct Conv {
       if (!none && !(room + 1).known_non_negative())
         fail(
             "rlx.conv: spatial axis {} of {} has {} elements with its padding, which may be fewer than the kernel {} spans (allowed: "
-            "padding "
-            "with which every size of the symbol is enough)",
+            "padding that is enough for every size)",
             i, x.to_string(), padded.to_string(), w.to_string());
       result.shape[at_axis(op.out_spec[i + 2])] =
           none ? Dim(0) : strides_in("rlx.conv: spatial axis " + std::to_string(i), room, op.strides[i]) + 1;

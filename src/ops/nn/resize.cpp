@@ -45,7 +45,7 @@ Value nearest_by_scale(Value x, std::int64_t axis, const Dim& out, double scale,
   Array places(i64, {to});
   for (std::int64_t o = 0; o < to; ++o) {
     const double at = (static_cast<double>(o) + (centred ? 0.5 : 0)) / scale;
-    places.set_int(o, std::min(static_cast<std::int64_t>(std::floor(at)), from - 1));
+    places.set_int(o, static_cast<std::int64_t>(std::min(std::floor(at), static_cast<double>(from - 1))));
   }
   return take(x, make_constant(x.graph(), places), axis);
 }
