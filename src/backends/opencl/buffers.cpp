@@ -27,9 +27,11 @@ void* Buffers::create(std::int64_t bytes, std::string& why) {
     why = code_name(code);
     return nullptr;
   }
-  const auto let_go = [](cl_mem, void* held) { delete static_cast<Pages*>(held); };
-  if (*pages) check(device_, device_.driver->SetMemObjectDestructorCallback(memory, let_go, pages.get()), "holding {} bytes", bytes);
-  if (*pages) static_cast<void>(pages.release());
+  if (*pages) {
+    const auto let_go = [](cl_mem, void* held) { delete static_cast<Pages*>(held); };
+    check(device_, device_.driver->SetMemObjectDestructorCallback(memory, let_go, pages.get()), "holding {} bytes", bytes);
+    [[maybe_unused]] const Pages* held_by_driver = pages.release();
+  }
   return memory;
 }
 
