@@ -136,8 +136,23 @@ def one_hot(x, num_classes, dtype="float32", axis=-1):
     return jnp.moveaxis(result, -1, place_of(axis, result.ndim))
 
 
-def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, **options):
-    """softmax(scale q k^T + bias) v of (batch, tokens, heads, features). With `is_causal` query i sees the keys 0 to i."""
+def _seen(queries, keys, query_seq_lengths, key_value_seq_lengths, local_window_size):
+    """Masks (batch, 1, queries, keys) of lengths and windows, those that are given."""
+    rows, columns = jnp.arange(queries)[:, None], jnp.arange(keys)[None, :]
+    if query_seq_lengths is not None:
+        yield rows < jnp.asarray(query_seq_lengths)[:, None, None, None]
+    if key_value_seq_lengths is not None:
+        yield columns < jnp.asarray(key_value_seq_lengths)[:, None, None, None]
+    if local_window_size is not None:
+        left, right = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
+        yield jnp.logical_and(columns >= rows - left, columns <= rows + right)[None, None]
+
+
+def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, is_causal=False, query_seq_lengths=None, key_value_seq_lengths=None,
+                          local_window_size=None, implementation=None, **options):  # fmt: skip
+    """softmax(scale q k^T + bias) v of ([batch,] tokens, heads, features). With `is_causal` query i sees the keys 0 to i. Of each example the first
+    tokens count, as many as its lengths say. A window is a pair of how many tokens are seen to the left and to the right, or one number for both.
+    JAX's `implementation` changes nothing."""
     q, k, v = [jnp.moveaxis(jnp.asarray(each), -3, -2) for each in (query, key, value)]
     if single := q.ndim == 3:
         q, k, v = q[None], k[None], v[None]
@@ -146,7 +161,8 @@ def dot_product_attention(query, key, value, bias=None, mask=None, scale=None, i
     more = {name: each for name, each in (("bias", bias), ("mask", mask), ("scale", scale)) if each is not None}
     if is_causal and q.shape[-2] != k.shape[-2] and "positions" not in options:  # else the last query stands at the last key
         more["positions"] = jnp.arange(q.shape[-2]).astype("int32")
-    return jnp.moveaxis(call("attention", q, k, v, causal=is_causal, **more, **options), -3, -2)
+    result = jnp.moveaxis(call("attention", q, k, v, causal=is_causal, **more, **options), -3, -2)
+    return result[0] if single else result
 
 
 __all__ = [*_SAME, *"identity gelu elu celu leaky_relu hard_tanh glu squareplus sparse_plus sparse_sigmoid log1mexp logmeanexp softmax log_softmax".split(),
