@@ -26,6 +26,7 @@ TEST(Pages, LargeOnesBeginOnAHugePageAndAreZero) {
       for (const Pages* pages : {&first, &second}) {
         ASSERT_TRUE(*pages);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pages->get()) % huge_page_bytes, 0u);
+        EXPECT_EQ(pages->get()[-1], std::byte{0});  // what others read as a size
         EXPECT_TRUE(std::all_of(pages->get(), pages->get() + bytes, [](std::byte b) { return b == std::byte{0}; }));
         std::fill_n(pages->get(), bytes, std::byte{1});
       }

@@ -9,22 +9,27 @@
 
 namespace rlx {
 
-void UnmapPages::operator()(std::byte* pages) const { munmap(pages, bytes); }
+namespace {
+std::size_t small_page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+}  // namespace
+
+/// With the page in front.
+void UnmapPages::operator()(std::byte* pages) const { munmap(pages - small_page(), small_page() + bytes); }
 
 Pages map_pages(std::size_t bytes, Backing backing) {
-  const bool holds_one = bytes >= huge_page_bytes;
-  const auto room = checked_add(bytes, holds_one ? huge_page_bytes : 0);
+  const std::size_t page = small_page();
+  const std::size_t boundary = bytes >= huge_page_bytes ? huge_page_bytes : page;
+  const auto room = checked_add(bytes, boundary);
   if (!room || bytes == 0) return {};
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (backing == Backing::as_touched ? MAP_NORESERVE : 0);
   void* const mapped = mmap(nullptr, *room, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (mapped == MAP_FAILED) return {};
   auto* const begin = static_cast<std::byte*>(mapped);
-  if (!holds_one) return {begin, {bytes}};
-  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(begin) % huge_page_bytes, skipped = beyond ? huge_page_bytes - beyond : 0;
-  if (skipped > 0) munmap(begin, skipped);
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t skipped = boundary - reinterpret_cast<std::uintptr_t>(begin) % boundary;
+  if (skipped > page) munmap(begin, skipped - page);
   const std::size_t whole = (bytes + page - 1) / page * page;
   if (skipped + whole < *room) munmap(begin + skipped + whole, *room - skipped - whole);
+  if (boundary == page) return {begin + skipped, {whole}};
 #ifdef MADV_HUGEPAGE
   madvise(begin + skipped, whole, MADV_HUGEPAGE);
 #endif

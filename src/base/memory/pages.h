@@ -20,8 +20,8 @@ enum class Backing : bool { reserved, as_touched };
 
 /// At least `bytes` on a boundary of huge pages, which the system is asked to back it with where it holds one: faults on small ones cost
 /// ten times what a kernel takes to write them, and streaming through them is bound by page walks. Refusal costs speed only. What is left
-/// behind the last whole huge page is small ones, so that many pieces of a few megabytes take no more than they hold. Null when there is no
-/// memory left.
+/// behind the last whole huge page is small ones, so that many pieces of a few megabytes take no more than they hold. What lies just before
+/// can be read: MLX has the size of a buffer there. Null when there is no memory left.
 Pages map_pages(std::size_t bytes, Backing backing);
 
 /// Has untouched memory backed page by page where it holds huge ones, as it is touched: for what may never be used whole.

@@ -1,7 +1,9 @@
 #include "backends/mlx/library/arrays.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 #include <limits>
 
@@ -21,10 +23,18 @@ std::int64_t bytes_of(const mx::Shape& shape, mx::Dtype dtype) {
   return bytes;
 }
 
-/// On a CPU an MLX buffer is an address 8 bytes before its elements. Memory that MLX does not own is read through it and never given to a
-/// result, whose size is what lies in these 8 bytes.
+constexpr std::size_t header = sizeof(std::size_t);
+
+/// On a CPU an MLX buffer is an address 8 bytes before its elements, where MLX reads its size. Others' memory may begin where nothing can
+/// be read before.
+bool has_header(const Array& array) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<std::uintptr_t>(array.bytes().data());
+  return at % page >= header ||
+         msync(reinterpret_cast<void*>(at / page * page - page), page, MS_ASYNC) == 0;  // fails where nothing is mapped
+}
+
+/// Memory that MLX does not own is read through such a buffer and never given to a result.
 mx::array wrapped(const Array& array, mx::Shape shape, mx::Dtype dtype) {
-  constexpr std::ptrdiff_t header = sizeof(std::size_t);
   mx::array result(std::move(shape), dtype, nullptr, {});
   auto* const begin = const_cast<std::byte*>(array.bytes().data()) - header;
   result.set_data(mx::allocator::Data(mx::allocator::Buffer(begin), [owner = array.owner()](mx::allocator::Buffer) {}));
@@ -98,7 +108,7 @@ mx::array array_of(const Array& array, const mx::Device& device) {
   const mx::Dtype dtype = dtype_of(array.dtype());
   if (array.bytes().empty()) return mx::zeros(shape, dtype);
   if (const mx::array* const shown = shown_by(array); shown && shown->dtype() == dtype && shown->shape() == shape) return *shown;
-  return device == mx::Device::cpu ? wrapped(array, std::move(shape), dtype) : copied(array, std::move(shape), dtype);
+  return device == mx::Device::cpu && has_header(array) ? wrapped(array, std::move(shape), dtype) : copied(array, std::move(shape), dtype);
 }
 
 Array array_from(const mx::array& evaluated, DType dtype, std::vector<std::int64_t> sizes) {
