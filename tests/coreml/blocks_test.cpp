@@ -95,6 +95,19 @@ double relative_error(const Array& seen, const Array& wanted) {
   return std::sqrt(error / all);
 }
 
+/// By a package's folder its result, and how far off the report says that it is.
+using WantedNumbers = std::map<std::string, std::pair<Array, double>>;
+
+void expect_as_far_off(const TemporaryFolder& folder, const WantedNumbers& wanted) {
+  run_packages(folder.path());
+  for (const auto& [key, expected] : wanted) {
+    SCOPED_TRACE(key);
+    ASSERT_FALSE(std::filesystem::exists(folder / key / "error.txt")) << read_text(folder / key / "error.txt");
+    const double seen = relative_error(load_npy(folder / key / "out_1" / "y.npy"), expected.first);
+    EXPECT_NEAR(seen, expected.second, 1e-4 * expected.second);
+  }
+}
+
 TEST(CoreMlBlocks, AreTheRecordedNumbersOrAsFarOffAsReported) {
   if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
   const std::vector<Stored> ways{{"as_they_are", {}},
@@ -104,7 +117,7 @@ TEST(CoreMlBlocks, AreTheRecordedNumbersOrAsFarOffAsReported) {
                                  {"requantized", {.block_types = {{"", "Q8_0"}}}},
                                  {"f16", {.block_types = {{"", "F16"}}}}};
   const TemporaryFolder folder;
-  std::map<std::string, std::pair<Array, double>> wanted;  // and how far off the report says that it is
+  WantedNumbers wanted;
   for (const BlockFormat& format : block_formats()) {
     if (!is_recorded(format)) continue;
     const Recorded recorded(format);
@@ -124,13 +137,7 @@ TEST(CoreMlBlocks, AreTheRecordedNumbersOrAsFarOffAsReported) {
       }
     }
   }
-  run_packages(folder.path());
-  for (const auto& [key, expected] : wanted) {
-    SCOPED_TRACE(key);
-    ASSERT_FALSE(std::filesystem::exists(folder / key / "error.txt")) << read_text(folder / key / "error.txt");
-    const double seen = relative_error(load_npy(folder / key / "out_1" / "y.npy"), expected.first);
-    EXPECT_NEAR(seen, expected.second, 1e-4 * expected.second);
-  }
+  expect_as_far_off(folder, wanted);
 }
 
 /// Each type that weights may become has the numbers of the project's own quantizer, and the report has their distance.
@@ -160,7 +167,7 @@ TEST(CoreMlBlocks, OfAnotherTypeAreWhatTheQuantizerGives) {
 TEST(CoreMlBlocks, OfProductsInF16AreAsFarOffAsReported) {
   if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
   const TemporaryFolder folder;
-  std::map<std::string, std::pair<Array, double>> wanted;
+  WantedNumbers wanted;
   for (const BlockFormat& format : block_formats()) {
     if (!is_recorded(format)) continue;
     const Recorded recorded(format);
@@ -173,19 +180,14 @@ TEST(CoreMlBlocks, OfProductsInF16AreAsFarOffAsReported) {
     wanted.emplace(recorded.type, std::pair(transposed(recorded.values), report.weights[0].relative_error));
   }
   EXPECT_GT(wanted.size(), 10U);
-  run_packages(folder.path());
-  for (const auto& [type, expected] : wanted) {
-    ASSERT_FALSE(std::filesystem::exists(folder / type / "error.txt")) << read_text(folder / type / "error.txt");
-    EXPECT_NEAR(relative_error(load_npy(folder / type / "out_1" / "y.npy"), expected.first), expected.second, 1e-4 * expected.second)
-        << type;
-  }
+  expect_as_far_off(folder, wanted);
 }
 
 /// Products that take what was decoded as f16, as their sums do not go along the blocks; of any scales.
 TEST(CoreMlBlocks, DecodedForProductsInF16AreAsFarOffAsReported) {
   if (!has_coremltools()) GTEST_SKIP() << "no coremltools";
   const TemporaryFolder folder;
-  std::map<std::string, std::pair<Array, double>> wanted;
+  WantedNumbers wanted;
   for (const BlockFormat& format : block_formats()) {
     if (!is_recorded(format)) continue;
     const Recorded recorded(format);
@@ -204,12 +206,7 @@ TEST(CoreMlBlocks, DecodedForProductsInF16AreAsFarOffAsReported) {
     wanted.emplace(recorded.type, std::pair(recorded.values, report.weights[0].relative_error));
   }
   EXPECT_GT(wanted.size(), 10U);
-  run_packages(folder.path());
-  for (const auto& [type, expected] : wanted) {
-    ASSERT_FALSE(std::filesystem::exists(folder / type / "error.txt")) << read_text(folder / type / "error.txt");
-    EXPECT_NEAR(relative_error(load_npy(folder / type / "out_1" / "y.npy"), expected.first), expected.second, 1e-4 * expected.second)
-        << type;
-  }
+  expect_as_far_off(folder, wanted);
 }
 
 /// Numbers that become f16 are reported, too, and so are blocks that are decoded before.
